@@ -1,0 +1,1 @@
+"""A tree search over machine-learning solutions."""

@@ -1,0 +1,84 @@
+"""Every error that the project raises on purpose.
+
+    AideError                  exit code 1
+    ├── InputError             exit code 2: something the user can put right
+    │   ├── ConfigError        a setting is unknown, missing or out of range
+    │   ├── TaskError          the task's folder, data, target or metric
+    │   ├── RunFolderError     the run folder: version, damage, permission, second writer
+    │   └── UnavailableError   a program or service is not there: git, an engine, a package
+    ├── StorageError           exit code 2: the disk is full or cannot be written
+    ├── BudgetExceeded         a limit was reached: kind, value, limit
+    ├── InvalidSubmission      a candidate's output breaks the task's format
+    ├── ReplyError             a model's reply could not be made into code
+    ├── ModelError             a model or its service failed
+    └── SandboxError           the sandbox failed, not the program in it; worth another try
+
+A candidate that fails is a result and never an exception that leaves the engine; a sandbox, model
+or task that fails is an exception. The message is one sentence: what is wrong, where, what to do.
+"""
+
+from __future__ import annotations
+
+
+class AideError(Exception):
+    """Base of all errors of the project."""
+
+    exit_code = 1
+
+
+class InputError(AideError):
+    """Something that the user gave cannot be used."""
+
+    exit_code = 2
+
+
+class ConfigError(InputError):
+    """A setting is unknown, missing or out of range."""
+
+
+class TaskError(InputError):
+    """The task's folder, data, target or metric cannot be used."""
+
+
+class RunFolderError(InputError):
+    """A run folder cannot be read, written or locked."""
+
+
+class UnavailableError(InputError):
+    """A program, service or package that was asked for is not there."""
+
+
+class StorageError(AideError):
+    """A durable write failed, as on a full disk. What was written before it is intact."""
+
+    exit_code = 2
+
+
+class BudgetExceeded(AideError):
+    """A limit of the run was reached.
+
+    Args:
+        kind: which limit: "steps", "hours", "tokens" or "usd".
+        value: what has been used, in the unit of the limit.
+        limit: what was allowed.
+    """
+
+    def __init__(self, kind: str, value: float, limit: float) -> None:
+        super().__init__(f"the budget of {limit:g} {kind} is used up ({value:g} used)")
+        self.kind, self.value, self.limit = kind, value, limit
+
+
+class InvalidSubmission(AideError):
+    """A candidate's output file breaks the task's format; the message goes to the operators."""
+
+
+class ReplyError(AideError):
+    """A model's reply holds no usable answer; the message says why and is sent back to it."""
+
+
+class ModelError(AideError):
+    """A model or its service failed, after whatever retries its provider makes."""
+
+
+class SandboxError(AideError):
+    """The sandbox itself failed; says nothing about the program that it was to run."""

@@ -1,0 +1,1 @@
+"""Models: what writes the solutions."""

@@ -1,0 +1,1 @@
+"""Selectors: which node to work on next, with which operator."""

@@ -1,0 +1,153 @@
+"""The solution tree: finished nodes, their parentage, and the look-ups that a search needs."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections import deque
+from collections.abc import Iterator
+
+import networkx as nx
+
+from aide.node import FIXABLE, Node
+
+
+class IndexedSet:
+    """A set of ints with its i-th member, add and discard in O(1); the order is by history."""
+
+    def __init__(self) -> None:
+        self._items: list[int] = []
+        self._place: dict[int, int] = {}
+
+    def add(self, item: int) -> None:
+        if item not in self._place:
+            self._place[item] = len(self._items)
+            self._items.append(item)
+
+    def discard(self, item: int) -> None:
+        place = self._place.pop(item, None)
+        if place is None:
+            return
+        last = self._items.pop()
+        if place < len(self._items):
+            self._items[place] = last
+            self._place[last] = place
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, index: int) -> int:
+        return self._items[index]
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._place
+
+
+class Tree:
+    """Finished nodes by id. Grows by `add` and never shrinks; a node never changes.
+
+    Args:
+        maximize: the direction of the task's metric.
+    """
+
+    def __init__(self, maximize: bool) -> None:
+        self.maximize = maximize
+        self.graph: nx.DiGraph[int] = nx.DiGraph()
+        self.roots: list[int] = []
+        self.known: dict[str, int] = {}
+        self._nodes: dict[int, Node] = {}
+        self._debug_depth: dict[int, int] = {}
+        self._failing: dict[int, IndexedSet] = {}
+        self._ranked: list[tuple[float, int]] = []
+
+    def add(self, node: Node, code_hash: str = "") -> None:
+        """Add a finished node whose parents are all here.
+
+        Args:
+            node: the node.
+            code_hash: its normalised code's hash, by which later copies are recognised.
+
+        Raises:
+            ValueError: the id is taken or a parent is missing.
+        """
+        if node.id in self._nodes:
+            raise ValueError(f"node {node.id} is in the tree already")
+        missing = [parent for parent in node.parents if parent not in self._nodes]
+        if missing:
+            raise ValueError(f"node {node.id} has parents that are not in the tree: {missing}")
+        self._nodes[node.id] = node
+        self.graph.add_node(node.id)
+        for parent in node.parents:
+            self.graph.add_edge(parent, node.id)
+            self._failing_at(self._debug_depth[parent]).discard(parent)
+        if not node.parents:
+            self.roots.append(node.id)
+        self._index(node, code_hash)
+
+    def _index(self, node: Node, code_hash: str) -> None:
+        depth = 0
+        if node.operator == "debug" and node.parents:
+            depth = self._debug_depth[node.parents[0]] + 1
+        self._debug_depth[node.id] = depth
+        if node.status in FIXABLE:
+            self._failing_at(depth).add(node.id)
+        if node.score is not None:
+            value = -node.score.value if self.maximize else node.score.value
+            insort(self._ranked, (value, node.id))
+        if code_hash:
+            self.known.setdefault(code_hash, node.id)
+
+    def _failing_at(self, depth: int) -> IndexedSet:
+        return self._failing.setdefault(depth, IndexedSet())
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def __contains__(self, node_id: object) -> bool:
+        return node_id in self._nodes
+
+    def __getitem__(self, node_id: int) -> Node:
+        return self._nodes[node_id]
+
+    def __iter__(self) -> Iterator[Node]:
+        """The nodes in the order in which they finished."""
+        return iter(self._nodes.values())
+
+    @property
+    def working(self) -> int:
+        """How many nodes have a score."""
+        return len(self._ranked)
+
+    @property
+    def best(self) -> Node | None:
+        """The node with the best score; of equals, the one with the smallest id."""
+        return self._nodes[self._ranked[0][1]] if self._ranked else None
+
+    def ranked(self, n: int) -> list[Node]:
+        """The n best nodes, best first."""
+        return [self._nodes[node_id] for _, node_id in self._ranked[:n]]
+
+    def better(self, a: float, b: float) -> bool:
+        """True if metric value a is better than b."""
+        return a > b if self.maximize else a < b
+
+    def children(self, node_id: int) -> list[Node]:
+        """The nodes made from this one, in the order in which they finished."""
+        return [self._nodes[child] for child in self.graph.successors(node_id)]
+
+    def child_count(self, node_id: int) -> int:
+        return int(self.graph.out_degree(node_id))
+
+    def debug_depth(self, node_id: int) -> int:
+        """How many debug steps in a row led to this node: 0 for one that is not a debug step."""
+        return self._debug_depth[node_id]
+
+    def failing_leaves(self, max_debug_depth: int) -> list[IndexedSet]:
+        """Nodes without children that debug can work on, a set a debug depth, 0 to the maximum."""
+        return [self._failing_at(depth) for depth in range(max_debug_depth + 1)]
+
+    def lineage(self, node_id: int) -> list[Node]:
+        """The chain of first parents that leads to a node, the root first, the node last."""
+        chain: deque[Node] = deque([self._nodes[node_id]])
+        while chain[0].parents:
+            chain.appendleft(self._nodes[chain[0].parents[0]])
+        return list(chain)

@@ -1,0 +1,1 @@
+"""Operators: what turns nodes into a new solution."""

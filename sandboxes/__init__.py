@@ -1,0 +1,1 @@
+"""Sandboxes: where a solution runs."""

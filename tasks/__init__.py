@@ -1,0 +1,1 @@
+"""Tasks: data, goal, metric, and labels that no solution sees."""
