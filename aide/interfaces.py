@@ -8,48 +8,24 @@ said here and tested by one contract suite per role in `tests/contracts`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Protocol
 
 from aide.node import Action, Candidate, Node, Proposal, Score, Status, Usage
+from aide.records import (
+    Context,
+    Execution,
+    Job,
+    Limits,
+    Message,
+    Part,
+    Problem,
+    Reply,
+    Request,
+    TaskInfo,
+    View,
+)
 from aide.tree import Tree
-
-View = Literal["smoke", "search", "full"]
-Part = Literal["search", "final"]
-Problem = Literal["binary classification", "multiclass classification", "regression"]
-
-
-@dataclass(frozen=True, slots=True)
-class TaskInfo:
-    """What a task is, in the words that prompts and summaries use.
-
-    Attributes:
-        name: short, usable as a folder name.
-        goal: the task in prose, markdown.
-        metric: the metric's name.
-        maximize: True if a larger value is better.
-        problem: what kind of target it is.
-        target: name of the target column in train.csv.
-        id: name of the id column.
-        predict: what the submission holds: a "label", a "probability" (of the positive class, or
-            one column a class) or a "value".
-        columns: the submission's columns, in order, the id first.
-        classes: the labels, as text, of a classification; the last of two is the positive one.
-        evaluation: which data a node's score comes from, in words for people.
-    """
-
-    name: str
-    goal: str
-    metric: str
-    maximize: bool
-    problem: Problem
-    target: str
-    id: str
-    predict: Literal["label", "probability", "value"]
-    columns: tuple[str, ...]
-    classes: tuple[str, ...]
-    evaluation: str
 
 
 class Task(Protocol):
@@ -104,53 +80,6 @@ class Task(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
-    """One turn of a conversation with a model."""
-
-    role: Literal["user", "assistant"]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """One question to a model.
-
-    Attributes:
-        system: the stable head of the prompt.
-        messages: the turns so far; the last one is the user's.
-        operator: who asks, for the books.
-        seed: varies the answer where a model can vary it; the same request with the same seed may
-            be answered alike.
-        max_tokens: the longest answer that is of use.
-    """
-
-    system: str
-    messages: tuple[Message, ...]
-    operator: str
-    seed: int
-    max_tokens: int = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A model's answer.
-
-    Attributes:
-        text: the whole answer.
-        model: which model answered, in the provider's own name.
-        usage: this call's use.
-        stop: why it ended.
-        seconds: wall time of the call.
-    """
-
-    text: str
-    model: str
-    usage: Usage
-    stop: Literal["end", "length", "refusal"] = "end"
-    seconds: float = 0.0
-
-
 class Model(Protocol):
     """Something that answers as a language model does. May be called from any thread."""
 
@@ -186,58 +115,6 @@ class Policy(Protocol):
         """Learn of a finished node; it is in the tree already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one run of a solution may use.
-
-    Attributes:
-        seconds: wall time.
-        memory_mb: memory, in MiB, files in the sandbox's memory-backed folders included.
-        cpus: processors; may be fractional.
-        pids: processes and threads.
-        disk_mb: all files it writes, in MiB.
-        output_bytes: what is kept of its output, half head and half tail; the rest is counted.
-    """
-
-    seconds: float = 600.0
-    memory_mb: int = 4096
-    cpus: float = 1.0
-    pids: int = 256
-    disk_mb: int = 1024
-    output_bytes: int = 64_000
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    """What an operator sees, each part bounded in size.
-
-    Attributes:
-        task: the task.
-        preview: the data described.
-        packages: what is installed where the solution runs: name to version.
-        parents: the nodes to work on, with their whole code.
-        siblings: earlier results of the same action, newest last: other drafts for a draft, other
-            children of the parent for an improvement.
-        ancestors: for a debug, the chain of attempts that led to the parent, oldest first.
-        children: how many children the parent has (drafts, for a draft): the more, the more
-            ambitious the next one should be.
-        known: normalised code hash to node id, of all nodes.
-        limits: what one run may use.
-        seed: varies the answer.
-    """
-
-    task: TaskInfo
-    preview: str
-    packages: Mapping[str, str]
-    parents: tuple[Node, ...]
-    siblings: tuple[Node, ...]
-    ancestors: tuple[Node, ...]
-    children: int
-    known: Mapping[str, int]
-    limits: Limits
-    seed: int
-
-
 class Operator(Protocol):
     """Turns nodes into a new solution by asking a model. Holds no state; knows no sandbox."""
 
@@ -252,58 +129,6 @@ class Operator(Protocol):
         Raises:
             ModelError: the model failed.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One program to run.
-
-    Attributes:
-        name: unique within the run, as "0007" or "0007-full"; used in container names.
-        code: the program: run as `solution.py` in a folder with `input/` and `working/`.
-        input: the host folder that the program sees, read-only, as `input/`.
-        outputs: the files to bring back, relative to the program's folder, with the most bytes
-            that each may have.
-        collect: the host folder to put them into, by their last name; made if missing.
-        limits: what it may use.
-    """
-
-    name: str
-    code: str
-    input: Path
-    outputs: Mapping[str, int]
-    collect: Path
-    limits: Limits
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """How a program's run ended.
-
-    Attributes:
-        status: "ok" (exit status 0), "error", "timeout" or "out-of-memory".
-        exit_code: the program's own, None if a signal or a limit ended it.
-        signal: the signal that ended it, or None.
-        output: stdout and stderr in order, decoded, head and tail with a line between that says
-            how much was left out.
-        output_bytes: how much it printed in all.
-        seconds, cpu_seconds, peak_mb: what it used.
-        files: the outputs that came back: name as asked for to host path.
-        refused: the outputs that did not: name to reason ("missing", "a symbolic link", ...).
-        flags: remarks: "output-truncated", "child-out-of-memory", "disk-full".
-    """
-
-    status: Literal["ok", "error", "timeout", "out-of-memory"]
-    exit_code: int | None
-    signal: int | None
-    output: str
-    output_bytes: int
-    seconds: float
-    cpu_seconds: float
-    peak_mb: float
-    files: Mapping[str, Path] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
-    flags: tuple[str, ...] = ()
 
 
 class Sandbox(Protocol):

@@ -1,1 +1,7 @@
 """Selectors: which node to work on next, with which operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+POLICIES: Mapping[str, str] = {"greedy": "aide.policies.greedy:Greedy"}

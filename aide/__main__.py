@@ -1,0 +1,5 @@
+"""`python -m aide`."""
+
+from aide.cli import main
+
+main()

@@ -1,0 +1,240 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import errno
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from aide.errors import AideError
+
+
+class Commands(click.Group):
+    """A group whose commands end with one sentence and an exit status when something is wrong."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AideError as error:
+            failure = click.ClickException(str(error))
+            failure.exit_code = error.exit_code
+            raise failure from error
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            failure = click.ClickException(
+                f"the disk is full ({error.filename}); free some space, then go on with "
+                "'aide resume'"
+            )
+            failure.exit_code = 2
+            raise failure from error
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="aide-search", prog_name="aide")
+def main() -> None:
+    """Search for a machine-learning solution: data and a metric in, a program out.
+
+    \b
+    Examples:
+      aide run titanic --steps 10          a bundled task, without a key
+      aide run ./mydata --metric rmse      your own folder with train.csv
+      aide resume runs/titanic-1           go on with a run
+      aide show runs/titanic-1             what was tried
+      aide doctor                          what this machine has
+    """
+
+
+def _setting(*names: str, **options: Any) -> Callable[[Any], Any]:
+    return click.option(*names, default=None, **options)
+
+
+def _settings(command: Any) -> Any:
+    """The options of `run` that are settings of its configuration."""
+    options = [
+        _setting("--steps", type=int, help="How many solutions to try.  [25]"),
+        _setting("--hours", type=float, help="Wall time for the whole run.  [no limit]"),
+        _setting("--model", help="What writes the solutions.  [offline]"),
+        _setting("--policy", help="What chooses the next node.  [greedy]"),
+        _setting("--sandbox", help="auto, docker, bubblewrap or process.  [auto]"),
+        _setting("--seed", type=int, help="Of every random choice.  [0]"),
+        _setting(
+            "--out", type=click.Path(path_type=Path), help="The run's folder.  [runs/TASK-N]"
+        ),
+        _setting("--goal", help="The task in words.  [description.md]"),
+        _setting("--metric", help="The metric's name.  [task.toml]"),
+        _setting("--target", help="The target column.  [inferred]"),
+        _setting("--id", help="The id column.  [inferred]"),
+        _setting("--group", help="Rows alike in this column stay on one side of a split."),
+        _setting("--time", help="Split by this column's time."),
+        _setting("--split", help="random, stratified, group or time.  [inferred]"),
+        _setting("--run-seconds", type=float, help="Wall time of one solution.  [600]"),
+        _setting("--memory-mb", type=int, help="Memory of one solution, MiB.  [4096]"),
+        _setting("--cpus", type=float, help="Processors of one solution.  [1]"),
+        _setting("--image", help="Docker image: auto, mirror or a name.  [auto]"),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.command()
+@click.argument("task")
+@_settings
+@click.option("--config", "file", type=click.Path(path_type=Path), help="A TOML file of settings.")
+@click.option("--json", "as_json", is_flag=True, help="End with one JSON line.")
+def run(task: str, file: Path | None, as_json: bool, **given: Any) -> None:
+    """Search for a solution of TASK: a bundled task's name, or a folder with train.csv.
+
+    Every setting can also stand in a TOML file (--config) or in the environment (AIDE_STEPS and
+    so on); the command line wins. Ctrl-C stops cleanly and leaves a run that 'aide resume'
+    goes on with; a second Ctrl-C stops at once.
+
+    \b
+    Examples:
+      aide run titanic --steps 25 --seed 0
+      aide run ./house-prices --metric rmsle --target SalePrice --hours 8
+      aide run bikeshare --sandbox docker --json
+    """
+    from aide import api, work
+    from aide.config import load_config
+
+    config = load_config({"task": task, **given}, file=file)
+    work.work(lambda on_event: api.start(config, on_event), as_json)
+
+
+@main.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--steps", type=int, default=None, help="Solutions in all, a new limit.")
+@click.option("--hours", type=float, default=None, help="Wall time in all, a new limit.")
+@click.option("--sandbox", default=None, help="Another sandbox than before.")
+@click.option("--json", "as_json", is_flag=True, help="End with one JSON line.")
+def resume(folder: Path, as_json: bool, **changes: Any) -> None:
+    """Go on with a run that was stopped, cut off, or is to have more steps.
+
+    \b
+    Examples:
+      aide resume runs/titanic-1
+      aide resume runs/titanic-1 --steps 50
+    """
+    from aide import api, work
+
+    changes = {key: value for key, value in changes.items() if value is not None}
+    work.work(lambda on_event: api.resume(folder, on_event, **changes), as_json)
+
+
+@main.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--table", is_flag=True, help="A line a node instead of the tree.")
+@click.option("--json", "as_json", is_flag=True, help="All nodes as one JSON line.")
+def show(folder: Path, table: bool, as_json: bool) -> None:
+    """Show what a run tried: as a tree, a table or JSON.
+
+    \b
+    Examples:
+      aide show runs/titanic-1
+      aide show runs/titanic-1 --table
+      aide show runs/titanic-1 --json | jq '.nodes[] | select(.status == "error")'
+    """
+    from rich.console import Console
+
+    from aide import display
+    from aide.api import load
+
+    found = load(folder)
+    if as_json:
+        nodes = [display.node_fields(node) for node in found.nodes]
+        click.echo(json.dumps({**found.summary(), "reason": found.reason, "nodes": nodes}))
+        return
+    console = Console(soft_wrap=not sys.stdout.isatty())
+    (display.show_table if table else display.show_tree)(found, console)
+
+
+@main.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--code", is_flag=True, help="Print the program itself.")
+def best(folder: Path, code: bool) -> None:
+    """Say what the best solution is, or print it.
+
+    \b
+    Examples:
+      aide best runs/titanic-1
+      aide best runs/titanic-1 --code > solution.py
+    """
+    from aide import work
+    from aide.api import load
+
+    found = load(folder)
+    if found.best is None:
+        raise AideError(f"no solution of {found.path} has worked yet")
+    if code:
+        click.echo(found.best.code)
+    else:
+        work.tell(found)
+
+
+@main.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("node", type=int)
+def diff(folder: Path, node: int) -> None:
+    """Show what NODE changed against its parent.
+
+    \b
+    Example:
+      aide diff runs/titanic-1 7
+    """
+    from aide.api import load
+
+    click.echo(load(folder).diff(node))
+
+
+@main.command()
+@click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--labels", type=click.Path(path_type=Path), help="A CSV with id and target.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line.")
+def grade(folder: Path, labels: Path | None, as_json: bool) -> None:
+    """Score the best submission on labels that the search never had.
+
+    A bundled task brings its own; for yours, give them with --labels.
+
+    \b
+    Examples:
+      aide grade runs/titanic-1
+      aide grade runs/mydata-1 --labels test_labels.csv --json
+    """
+    from aide.api import load
+    from aide.report import format_score
+
+    found = load(folder)
+    score = found.grade(labels)
+    if as_json:
+        click.echo(json.dumps({"test": score.value, "rows": score.rows}))
+    else:
+        click.echo(f"{found.task['metric']} on {score.rows} test rows: {format_score(score)}")
+
+
+@main.command()
+def tasks() -> None:
+    """List the bundled tasks."""
+    from aide.build import bundled
+
+    for name, line in bundled().items():
+        click.echo(f"{name:<12} {line}")
+
+
+@main.command()
+def doctor() -> None:
+    """Look at what this machine has of what a run needs."""
+    from aide.doctor import examine
+
+    findings = examine()
+    for finding in findings:
+        mark = "ok" if finding.ok else ("MISSING" if finding.needed else "-")
+        click.echo(f"{finding.what:<12} {mark:<8} {finding.says}")
+    if any(finding.needed and not finding.ok for finding in findings):
+        sys.exit(1)

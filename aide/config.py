@@ -1,0 +1,133 @@
+"""The one configuration of a run: a TOML file, the environment, the command line, rising."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from aide.errors import ConfigError
+
+PREFIX = "AIDE_"
+NOT_SETTINGS = ("AIDE_CACHE", "AIDE_TEST_")
+"""Variables with the prefix that are not settings of a run."""
+
+
+class Config(BaseModel):
+    """Everything that a run depends on; frozen, and kept as config.toml in the run's folder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    task: str = Field(description="a bundled task's name, or the folder of your own")
+    goal: str | None = Field(None, description="the task in words, instead of description.md")
+    metric: str | None = Field(None, description="the metric's name")
+    target: str | None = Field(None, description="the target column")
+    id: str | None = Field(None, description="the id column")
+    group: str | None = Field(None, description="rows alike in this column stay together")
+    time: str | None = Field(None, description="the column to split by time with")
+    split: str | None = Field(None, description="random, stratified, group or time")
+
+    steps: int = Field(25, ge=1, description="how many solutions to try")
+    hours: float | None = Field(None, gt=0, description="wall time for the whole run")
+    seed: int = Field(0, ge=0, description="of every random choice")
+    out: Path | None = Field(None, description="the run's folder")
+
+    model: str = Field("offline", description="what writes the solutions")
+    policy: str = Field("greedy", description="what chooses the next node")
+    drafts: int = Field(5, ge=1, description="first solutions before anything is improved")
+    debug_prob: float = Field(0.5, ge=0, le=1, description="chance of debugging, if it can be")
+    max_debug_depth: int = Field(3, ge=0, description="debug steps in a row")
+
+    sandbox: str = Field("auto", description="auto, docker, bubblewrap or process")
+    image: str = Field("auto", description="Docker image: auto, mirror or a name")
+    python: Path | None = Field(None, description="run solutions with this interpreter")
+    packages: tuple[str, ...] = Field((), description="more packages for the solutions")
+    run_seconds: float = Field(600, gt=0, description="wall time of one solution")
+    memory_mb: int = Field(4096, ge=64, description="memory of one solution, MiB")
+    cpus: float = Field(1.0, gt=0, description="processors of one solution")
+    pids: int = Field(256, ge=8, description="processes and threads of one solution")
+    disk_mb: int = Field(1024, ge=8, description="files of one solution, MiB")
+
+    def to_toml(self) -> str:
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
+
+def load_config(
+    given: Mapping[str, Any], *, file: Path | None = None, environ: Mapping[str, str] | None = None
+) -> Config:
+    """The configuration out of its three sources.
+
+    Args:
+        given: settings of the command line or the call; None means not given.
+        file: a TOML file.
+        environ: where `AIDE_STEPS` and the like are looked up; the process's own by default.
+
+    Raises:
+        ConfigError: a setting is unknown or out of range; names it and where it came from.
+    """
+    sources: dict[str, str] = {}
+    merged: dict[str, Any] = {}
+    layers = [
+        (_from_file(file), str(file)),
+        (_from_environment(os.environ if environ is None else environ), "the environment"),
+        ({key: value for key, value in given.items() if value is not None}, "the command line"),
+    ]
+    for settings, source in layers:
+        merged.update(settings)
+        sources.update(dict.fromkeys(settings, source))
+    return _validated(merged, sources)
+
+
+def read_config(path: Path) -> Config:
+    """The configuration kept in a run's folder.
+
+    Raises:
+        ConfigError: it is missing, damaged or of another version.
+    """
+    settings = _from_file(path)
+    return _validated(settings, dict.fromkeys(settings, str(path)))
+
+
+def _validated(settings: Mapping[str, Any], sources: Mapping[str, str]) -> Config:
+    try:
+        return Config.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        if first["type"] == "missing":
+            raise ConfigError(f"the setting {name!r} is missing") from error
+        source = sources.get(name, "the defaults")
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(Config.model_fields)
+            raise ConfigError(
+                f"unknown setting {name!r} in {source}; the settings are: {known}"
+            ) from error
+        reason = first["msg"][0].lower() + first["msg"][1:]
+        raise ConfigError(
+            f"{name} = {first['input']!r} in {source} cannot be used: {reason}"
+        ) from error
+
+
+def _from_file(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"the configuration {file} cannot be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the configuration {file} is not valid TOML: {error}") from error
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for variable, text in environ.items():
+        if variable.startswith(PREFIX) and not variable.startswith(NOT_SETTINGS):
+            name = variable.removeprefix(PREFIX).lower()
+            settings[name] = text.split(",") if name == "packages" else text
+    return settings

@@ -1,0 +1,156 @@
+"""The run as a git repository: a node is a commit, an edge a parent, `best` the winner."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aide.errors import RunFolderError, StorageError, UnavailableError
+from aide.folder import storing, write_atomic
+from aide.node import Node
+
+if TYPE_CHECKING:
+    import git
+
+FILE = "solution.py"
+AUTHOR = "aide", "aide@localhost"
+
+
+class History:
+    """Commits of a run's nodes.
+
+    Objects are written directly, without git's index or work tree: a commit costs the same
+    whatever the number of nodes, and readers see nothing half-done.
+
+    Args:
+        path: the repository; made if missing.
+
+    Raises:
+        UnavailableError: git is not installed.
+        RunFolderError: there is something else at the path.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import git
+        except ImportError as error:
+            raise UnavailableError(
+                "git is not installed, and each run keeps its solutions in a git repository; "
+                "install git (on Debian: apt-get install git)"
+            ) from error
+        self._git = git
+        self._path = path
+        try:
+            if (path / ".git").is_dir():
+                self._repo = git.Repo(path)
+            else:
+                with storing(str(path)):
+                    path.mkdir(parents=True, exist_ok=True)
+                self._repo = git.Repo.init(path, initial_branch="best")
+        except git.exc.GitError as error:
+            raise RunFolderError(f"{path} is not a usable git repository: {error}") from error
+        self._actor = git.Actor(*AUTHOR)
+
+    def commit(self, node: Node, when: datetime | None = None) -> str:
+        """Keep a node as a commit whose parents are those of the node; twice is once.
+
+        Args:
+            node: its parents are kept already.
+            when: the commit's date; now by default.
+
+        Returns:
+            The commit's hash.
+
+        Raises:
+            StorageError: it could not be written.
+        """
+        with self._writing():
+            parents = [self._commit(parent) for parent in node.parents]
+            date = when or datetime.now(UTC)
+            commit = self._git.Commit.create_from_tree(
+                self._repo,
+                self._tree(node.code),
+                _message(node),
+                parent_commits=parents,
+                author=self._actor,
+                committer=self._actor,
+                author_date=date,
+                commit_date=date,
+            )
+            self._point(f"refs/nodes/{node.id:04d}", commit.hexsha)
+            return str(commit.hexsha)
+
+    def set_best(self, node_id: int) -> None:
+        """Let the branch `best` point at a node, and check its file out for people to read."""
+        with self._writing():
+            commit = self._commit(node_id)
+            self._point("refs/heads/best", commit.hexsha)
+            write_atomic(self._path / FILE, commit.tree[FILE].data_stream.read())
+
+    def diff(self, node_id: int) -> str:
+        """What a node changed against its first parent, or its whole code, as a unified diff.
+
+        Raises:
+            RunFolderError: the node is not in the repository.
+        """
+        commit = self._commit(node_id)
+        if commit.parents:
+            return str(self._repo.git.diff(commit.parents[0].hexsha, commit.hexsha))
+        return str(self._repo.git.show(commit.hexsha, format=""))
+
+    def has(self, node_id: int) -> bool:
+        return (self._path / ".git" / "refs" / "nodes" / f"{node_id:04d}").is_file()
+
+    def close(self) -> None:
+        self._repo.close()
+
+    def _commit(self, node_id: int) -> git.Commit:
+        ref = self._path / ".git" / "refs" / "nodes" / f"{node_id:04d}"
+        try:
+            sha = ref.read_text(encoding="ascii").strip()
+        except FileNotFoundError as error:
+            raise RunFolderError(f"node {node_id} is not in {self._path}") from error
+        return self._git.Commit(self._repo, bytes.fromhex(sha))
+
+    def _tree(self, code: str) -> git.Tree:
+        from git.objects.fun import tree_to_stream
+        from gitdb import IStream
+
+        data = code.encode("utf-8", "replace")
+        blob = self._repo.odb.store(IStream(b"blob", len(data), BytesIO(data)))
+        stream = BytesIO()
+        tree_to_stream([(blob.binsha, 0o100644, FILE)], stream.write)
+        size = stream.tell()
+        stream.seek(0)
+        tree = self._repo.odb.store(IStream(b"tree", size, stream))
+        return self._git.Tree(self._repo, tree.binsha)
+
+    def _point(self, ref: str, sha: str) -> None:
+        path = self._path / ".git" / ref
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, sha + "\n")
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        with storing(f"the repository {self._path}"):
+            try:
+                yield
+            except self._git.exc.GitError as error:
+                raise StorageError(
+                    f"git could not write to {self._path}: {error}; then resume the run"
+                ) from error
+
+
+def _message(node: Node) -> str:
+    plan = node.plan.strip() or f"({node.status})"
+    subject = plan.splitlines()[0]
+    subject = subject if len(subject) <= 72 else subject[:71] + "…"
+    trailers = [f"Node: {node.id}", f"Operator: {node.operator}", f"Status: {node.status}"]
+    if node.score is not None:
+        trailers.append(f"Score: {node.score.value!r}")
+    body = f"{plan}\n\n" if plan != subject else ""
+    return f"{subject}\n\n{body}" + "\n".join(trailers) + "\n"

@@ -1,0 +1,109 @@
+"""The run's journal: one JSON event a line, append-only, on disk before anything acts on it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from aide.errors import RunFolderError, StorageError
+from aide.folder import storing
+
+VERSION = 1
+"""Of the journal's format; a reader refuses another one."""
+
+
+class Journal:
+    """The writer's end of a journal. One at a time, under the run folder's lock.
+
+    A last line that a crash cut is dropped on opening; a write that fails half-way is taken back,
+    so that what is in the file is always whole lines.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with storing(str(path)):
+            self._stream = path.open("a+b")
+            end = _end_of_last_line(path)
+            self._stream.truncate(end)
+
+    def append(self, event: Mapping[str, Any]) -> None:
+        """Write one event and flush it to disk.
+
+        Raises:
+            StorageError: it could not be written; the journal is as it was.
+        """
+        line = json.dumps(event, allow_nan=False) + "\n"
+        size = os.fstat(self._stream.fileno()).st_size
+        try:
+            with storing(str(self._path)):
+                # Unbuffered, or a failed write would be tried again by a later flush.
+                data = memoryview(line.encode("ascii"))
+                while data:
+                    data = data[os.write(self._stream.fileno(), data) :]
+                os.fsync(self._stream.fileno())
+        except StorageError:
+            self._stream.truncate(size)
+            raise
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """All whole events of a journal, the oldest first.
+
+    Raises:
+        RunFolderError: a line before the last is damaged, or the format is of another version.
+    """
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror}") from error
+    events: list[dict[str, Any]] = []
+    for number, line in enumerate(lines[:-1], start=1):
+        try:
+            event = json.loads(line)
+            if not isinstance(event, dict) or "event" not in event:
+                raise ValueError("not an event")
+        except ValueError as error:
+            raise RunFolderError(
+                f"line {number} of {path} is damaged ({error}); restore the file from a copy, or "
+                f"cut it off after line {number - 1} to go on from there"
+            ) from error
+        events.append(event)
+    _check_version(path, events)
+    return events
+
+
+def _check_version(path: Path, events: list[dict[str, Any]]) -> None:
+    if not events:
+        raise RunFolderError(f"{path} is empty: the run ended before it began; start a new one")
+    version = events[0].get("version")
+    if version != VERSION:
+        raise RunFolderError(
+            f"{path.parent} is a run of format {version!r}, and this version of aide reads format "
+            f"{VERSION}; use the version that wrote it"
+        )
+
+
+def _end_of_last_line(path: Path) -> int:
+    """Where the last whole line of a file ends, in bytes, reading from the end."""
+    with path.open("rb") as stream:
+        end = stream.seek(0, os.SEEK_END)
+        while end > 0:
+            start = max(0, end - 65536)
+            stream.seek(start)
+            place = stream.read(end - start).rfind(b"\n")
+            if place >= 0:
+                return start + place + 1
+            end = start
+    return 0

@@ -1,0 +1,89 @@
+"""greedy: a few drafts, then improve the best; now and then debug a failure. As in AIDE."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from aide.errors import ConfigError
+from aide.node import Action, Node
+from aide.tree import Tree
+
+DEEPEST = 100
+
+
+class Greedy:
+    """The selector of the AIDE paper, with work in flight taken into account.
+
+    Each choice is the first of these that applies: a draft while there are too few; with a
+    chance of `debug_prob`, a debug of a random failure that nobody has worked on; a draft if
+    nothing works yet; an improvement of the best node.
+
+    Args:
+        drafts: how many drafts to begin with; failed ones count. At least 1.
+        debug_prob: how likely a failure is worked on, if there is one; 0 to 1.
+        max_debug_depth: a failure after more debug steps in a row than this is given up; 0 to 100.
+        seed: of the random choices.
+
+    Raises:
+        ConfigError: a setting is out of range.
+    """
+
+    def __init__(
+        self, drafts: int = 5, debug_prob: float = 0.5, max_debug_depth: int = 3, seed: int = 0
+    ) -> None:
+        if drafts < 1:
+            raise ConfigError(f"drafts is {drafts}, but has to be at least 1")
+        if not 0 <= debug_prob <= 1:
+            raise ConfigError(f"debug_prob is {debug_prob}, but has to lie between 0 and 1")
+        if not 0 <= max_debug_depth <= DEEPEST:
+            raise ConfigError(
+                f"max_debug_depth is {max_debug_depth}, but has to lie between 0 and {DEEPEST}"
+            )
+        self.drafts, self.debug_prob = drafts, debug_prob
+        self.max_debug_depth, self.seed = max_debug_depth, seed
+
+    def ask(self, tree: Tree, pending: Sequence[Action], n: int) -> list[Action]:
+        """At most n actions; each takes those before it for pending, as n asks for one would."""
+        busy = list(pending)
+        for _ in range(n):
+            action = self._choose(tree, busy)
+            if action is None:
+                break
+            busy.append(action)
+        return busy[len(pending) :]
+
+    def tell(self, node: Node) -> None:
+        """Nothing to learn: all that counts is in the tree."""
+
+    def _choose(self, tree: Tree, busy: Sequence[Action]) -> Action | None:
+        """The next action; None to wait for a draft that may be the first node that works."""
+        # A generator per choice: what was asked before a resume must not matter after it.
+        rng = random.Random(f"{self.seed}/{len(tree) + len(busy)}")
+        drafting = sum(not action.parents for action in busy)
+        if len(tree.roots) + drafting < self.drafts:
+            return Action("draft")
+        if rng.random() < self.debug_prob:
+            failing = self._failing(tree, busy, rng)
+            if failing is not None:
+                return Action("debug", (failing,))
+        if tree.best is not None:
+            return Action("improve", (tree.best.id,))
+        return None if drafting else Action("draft")
+
+    def _failing(self, tree: Tree, busy: Sequence[Action], rng: random.Random) -> int | None:
+        """A random failing leaf that no pending action works on; None if there is none."""
+        leaves = tree.failing_leaves(self.max_debug_depth)
+        total = sum(map(len, leaves))
+        taken = {parent for action in busy for parent in action.parents}
+        if total <= sum(node in level for node in taken for level in leaves):
+            return None
+        # Few are taken, so drawing again is cheaper than listing the free ones.
+        while True:
+            place = rng.randrange(total)
+            for level in leaves:
+                if place < len(level):
+                    break
+                place -= len(level)
+            if level[place] not in taken:
+                return level[place]

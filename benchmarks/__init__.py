@@ -1,0 +1,1 @@
+"""Benchmarks: figures as ratios and counts of one run; each ends with one JSON line."""

@@ -1,0 +1,169 @@
+"""What all backends share: one supervised run from launch to verdict, cancelling, closing."""
+
+from __future__ import annotations
+
+import errno
+import math
+import os
+import stat
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from aide.errors import SandboxError, StorageError, UnavailableError
+from aide.interfaces import Execution, Job, Limits
+from aide.sandboxes.control import Control
+from aide.sandboxes.handle import Handle
+from aide.sandboxes.seccomp import INSIDE_NAMESPACE, call_filter
+from aide.sandboxes.session import run_job
+from aide.sandboxes.verdict import execution
+
+NOBODY = 65534
+START_SECONDS = 60.0
+INSIDE = "/job"
+TMP_SHARE = 4
+"""One part in so many of the disk limit is for /tmp, the rest for the program's folder."""
+
+
+class SupervisedSandbox(ABC):
+    """A sandbox whose programs run under the supervisor. A backend adds how one is launched.
+
+    Args:
+        packages: what a program can import, name to version.
+        about: one line for people.
+    """
+
+    name = ""
+    families: tuple[int, ...] = INSIDE_NAMESPACE
+
+    def __init__(self, packages: Mapping[str, str], about: str) -> None:
+        self._packages = dict(packages)
+        self._about = about
+        self._lock = threading.Lock()
+        self._running: set[Handle] = set()
+        self._cancelled = 0
+
+    @property
+    def about(self) -> str:
+        return self._about
+
+    def packages(self) -> Mapping[str, str]:
+        return self._packages
+
+    @abstractmethod
+    def launch(self, job: Job, control: Control) -> Handle:
+        """Start a supervisor that will connect to the control's socket.
+
+        Raises:
+            SandboxError, UnavailableError: as `Sandbox.run`.
+        """
+
+    def orders(self, job: Job, handle: Handle) -> dict[str, Any]:
+        """What the supervisor is told about a job."""
+        size = job.limits.disk_mb << 20
+        return {
+            "folder": INSIDE,
+            "seconds": job.limits.seconds,
+            "outputs": dict(job.outputs),
+            "rlimits": {"RLIMIT_CORE": 0, "RLIMIT_FSIZE": size, "RLIMIT_NOFILE": 4096},
+            "filter": call_filter(self.families).hex(),
+            "sized": [INSIDE, "/tmp"],
+            "oom_files": [],
+        }
+
+    def run(self, job: Job) -> Execution:
+        _check(job)
+        with self._lock:
+            turn = self._cancelled
+        try:
+            with Control() as control, self._launched(job, control, turn) as handle:
+                link, pid = control.accept(handle, START_SECONDS)
+                with link:
+                    handle.admit(pid)
+                    run = run_job(job, self.orders(job, handle), link, handle)
+                if run.report is None:
+                    handle.kill()
+                if self._cancelled != turn:
+                    raise SandboxError(f"job {job.name} was cancelled")
+                return execution(job, run, handle)
+        except OSError as error:
+            if self._cancelled != turn:
+                raise SandboxError(f"job {job.name} was cancelled") from error
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise StorageError(f"the disk is full: {error}; free some and resume") from error
+            raise SandboxError(f"the sandbox of job {job.name} failed: {error}") from error
+
+    @contextmanager
+    def _launched(self, job: Job, control: Control, turn: int) -> Iterator[Handle]:
+        handle = self.launch(job, control)
+        with self._lock:
+            self._running.add(handle)
+            late = self._cancelled != turn
+        try:
+            if late:
+                raise SandboxError(f"job {job.name} was cancelled")
+            yield handle
+        finally:
+            with self._lock:
+                self._running.discard(handle)
+            handle.release()
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._cancelled += 1
+            running = list(self._running)
+        for handle in running:
+            handle.kill()
+
+    def close(self) -> None:
+        self.cancel()
+
+
+def environment(limits: Limits, *, home: str, path: str) -> dict[str, str]:
+    """All of a program's environment: nothing of the host's comes in."""
+    threads = str(max(1, math.ceil(limits.cpus)))
+    names = ("OMP", "OPENBLAS", "MKL", "NUMEXPR")
+    return {
+        **{f"{name}_NUM_THREADS": threads for name in names},
+        "HOME": home,
+        "LANG": "C.UTF-8",
+        "MPLBACKEND": "Agg",
+        "PATH": path,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def sandbox_user() -> int:
+    """The user that programs run as: one's own, or nobody for root."""
+    return os.getuid() or NOBODY
+
+
+def _check(job: Job) -> None:
+    if not job.input.is_dir():
+        raise UnavailableError(f"the input folder {job.input} does not exist")
+    for name in job.outputs:
+        parts = PurePosixPath(name).parts
+        if not parts or name.startswith("/") or ".." in parts or "\0" in name:
+            raise ValueError(f"an output has to be a plain relative path, not {name!r}")
+
+
+def check_readable(folder: Path) -> None:
+    """Make sure that the sandbox's user can read what it is to see.
+
+    Raises:
+        UnavailableError: some file or folder is closed to others; names it and the remedy.
+    """
+    if sandbox_user() == os.getuid():
+        return
+    for path in (folder, *folder.iterdir()):
+        needed = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)
+        if path.exists() and path.stat().st_mode & needed != needed:
+            raise UnavailableError(
+                f"the sandbox's user cannot read {path}: run 'chmod -R o+rX {folder}'"
+            )

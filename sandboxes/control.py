@@ -1,0 +1,79 @@
+"""The meeting place of the host and a supervisor: a folder with the program and a socket."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import struct
+import tempfile
+import time
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+
+from aide.errors import SandboxError
+from aide.sandboxes.handle import Handle
+
+SUPERVISOR, SOCKET = "supervisor.py", "socket"
+MAX_ADDRESS = 100
+
+
+class Control:
+    """A folder that is shown inside, read-only, and the listening socket in it.
+
+    The supervisor connects to the host, never the other way round: the host opens no path that
+    the inside could swap. The listener is closed once the supervisor is there.
+    """
+
+    def __init__(self) -> None:
+        self._top = Path(tempfile.mkdtemp(prefix="aide-"))
+        if len(str(self._top)) + len("/control/socket") > MAX_ADDRESS:
+            self._top.rmdir()
+            self._top = Path(tempfile.mkdtemp(prefix="aide-", dir="/tmp"))
+        # The outer folder keeps other users out; the inner one is what the sandbox's user sees.
+        self.folder = self._top / "control"
+        self.folder.mkdir()
+        self.folder.chmod(0o755)
+        program = self.folder / SUPERVISOR
+        program.write_bytes(files("aide.sandboxes").joinpath(SUPERVISOR).read_bytes())
+        program.chmod(0o644)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(str(self.folder / SOCKET))
+        (self.folder / SOCKET).chmod(0o666)
+        self._listener.listen(1)
+
+    def accept(self, handle: Handle, timeout: float) -> tuple[socket.socket, int]:
+        """Wait for the supervisor: its connection, and its process id as the host sees it.
+
+        Raises:
+            SandboxError: it did not come up within the time-out, in seconds.
+        """
+        end = time.monotonic() + timeout
+        self._listener.settimeout(0.25)
+        while True:
+            try:
+                link, _ = self._listener.accept()
+                break
+            except TimeoutError:
+                failure = handle.failure()
+                if failure or time.monotonic() > end:
+                    reason = failure or f"nothing heard of it within {timeout:g} s"
+                    raise SandboxError(f"the sandbox did not start: {reason}") from None
+        self._listener.close()
+        link.settimeout(timeout)
+        if link.recv(64) != b"ready":
+            raise SandboxError("the sandbox did not start: its first message is not as agreed")
+        who = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return link, struct.unpack("3i", who)[0]
+
+    def __enter__(self) -> Control:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._listener.close()
+        shutil.rmtree(self._top, ignore_errors=True)
