@@ -27,8 +27,10 @@ from aide.parts import Parts
 from aide.policies import POLICIES
 from aide.registry import find
 from aide.replay import State, replay
-from aide.sandboxes import make_sandbox
+from aide.sandboxes import make_sandbox, probe
+from aide.sandboxes.environment import DEFAULT_PACKAGES
 from aide.tasks import load
+from aide.tasks.bundled import bundled_tasks
 
 RUNS = Path("runs")
 
@@ -185,7 +187,7 @@ def _sandbox(config: Config, model: Model) -> Iterator[Sandbox]:
         sandbox = make_sandbox(
             config.sandbox,
             run_id=secrets.token_hex(4),
-            packages=config.packages,
+            packages=(*DEFAULT_PACKAGES, *config.packages),
             image=config.image,
             python=config.python,
             offline_author=model.name == "offline",
@@ -269,3 +271,13 @@ def _absolute(task: str) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def bundled() -> Mapping[str, str]:
+    """The bundled tasks: name to a line about each."""
+    return bundled_tasks()
+
+
+def probe_sandboxes() -> list[tuple[str, bool, str]]:
+    """Each sandbox: its name, whether it can be used here, and a sentence on that."""
+    return probe()

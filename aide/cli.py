@@ -11,7 +11,15 @@ from typing import Any
 
 import click
 
-from aide.errors import AideError
+from aide.errors import AideError, StorageError
+
+
+class _Failure(click.ClickException):
+    """An error with an exit status of its own."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # click declares it for the class
 
 
 class Commands(click.Group):
@@ -21,18 +29,15 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except AideError as error:
-            failure = click.ClickException(str(error))
-            failure.exit_code = error.exit_code
-            raise failure from error
+            raise _Failure(str(error), error.exit_code) from error
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            failure = click.ClickException(
+            raise _Failure(
                 f"the disk is full ({error.filename}); free some space, then go on with "
-                "'aide resume'"
-            )
-            failure.exit_code = 2
-            raise failure from error
+                "'aide resume'",
+                StorageError.exit_code,
+            ) from error
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -234,7 +239,7 @@ def doctor() -> None:
 
     findings = examine()
     for finding in findings:
-        mark = "ok" if finding.ok else ("MISSING" if finding.needed else "-")
+        mark = "ok" if finding.ok else ("PROBLEM" if finding.needed else "-")
         click.echo(f"{finding.what:<12} {mark:<8} {finding.says}")
     if any(finding.needed and not finding.ok for finding in findings):
         sys.exit(1)

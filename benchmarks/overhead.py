@@ -16,6 +16,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 from aide.api import search
@@ -57,7 +58,7 @@ def step_times(nodes: int) -> list[float]:
             out=Path(scratch) / "run",
             on_event=on_event,
         )
-    return [after - before for before, after in zip(ends, ends[1:], strict=False)]
+    return [after - before for before, after in pairwise(ends)]
 
 
 def main() -> None:

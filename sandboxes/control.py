@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import struct
+import subprocess
 import tempfile
 import time
 from importlib.resources import files
@@ -13,6 +14,7 @@ from types import TracebackType
 
 from aide.errors import SandboxError
 from aide.sandboxes.handle import Handle
+from aide.sandboxes.owner import Owner
 
 SUPERVISOR, SOCKET = "supervisor.py", "socket"
 MAX_ADDRESS = 100
@@ -26,10 +28,10 @@ class Control:
     """
 
     def __init__(self) -> None:
-        self._top = Path(tempfile.mkdtemp(prefix="aide-"))
+        self._top = temporary_folder()
         if len(str(self._top)) + len("/control/socket") > MAX_ADDRESS:
             self._top.rmdir()
-            self._top = Path(tempfile.mkdtemp(prefix="aide-", dir="/tmp"))
+            self._top = temporary_folder("/tmp")
         # The outer folder keeps other users out; the inner one is what the sandbox's user sees.
         self.folder = self._top / "control"
         self.folder.mkdir()
@@ -77,3 +79,23 @@ class Control:
     ) -> None:
         self._listener.close()
         shutil.rmtree(self._top, ignore_errors=True)
+
+
+def temporary_folder(parent: str | None = None) -> Path:
+    """A folder whose name tells its owner, for `sweep` to find after the owner's death."""
+    return Path(tempfile.mkdtemp(prefix=f"aide-{Owner.me().token}-", dir=parent))
+
+
+def sweep() -> None:
+    """Remove the temporary folders whose owner is dead."""
+    me = Owner.me()
+    for folder in Path(tempfile.gettempdir()).glob("aide-*"):
+        owner = Owner.from_token(folder.name, me)
+        if owner is not None and owner.is_dead(me):
+            remove_tree(folder)
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder that a program had in hand: closed, or nested too deep for shutil."""
+    for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
+        subprocess.run([*command, "--", str(folder)], capture_output=True, check=False)

@@ -160,6 +160,7 @@ class DockerSandbox(SupervisedSandbox):
             "entrypoint": [],
             "user": f"{user}:{user}",
             "working_dir": INSIDE,
+            "hostname": "sandbox",
             "environment": environment(limits, home="/tmp", path=PATH),
             "labels": {
                 RUN: self._run_id,

@@ -37,6 +37,19 @@ class Owner:
             return None
         return cls(int(parts[0]), *parts[1:])
 
+    @property
+    def token(self) -> str:
+        """The owner in a name of a folder; the boot is left out, since such names end with it."""
+        return f"{self.pid}.{self.start}.{self.namespace}"
+
+    @classmethod
+    def from_token(cls, name: str, me: Owner) -> Owner | None:
+        """The owner in a name such as `aide-TOKEN-1`; None if there is none in it."""
+        parts = [*name.split("-"), ""][1].split(".")
+        if len(parts) != 3 or not all(part.isdigit() for part in parts):
+            return None
+        return cls(int(parts[0]), parts[1], me.boot, parts[2])
+
     def __str__(self) -> str:
         return f"{self.pid}:{self.start}:{self.boot}:{self.namespace}"
 

@@ -10,6 +10,7 @@ from aide.interfaces import Execution, Job
 from aide.sandboxes.handle import Handle
 from aide.sandboxes.session import Report, Run
 
+POLLED = {"disk": "{0.disk_mb} MiB written", "processes": "{0.pids} processes and threads"}
 Verdict = Literal["ok", "error", "timeout", "out-of-memory"]
 
 
@@ -35,8 +36,8 @@ def execution(job: Job, run: Run, handle: Handle) -> Execution:
     if report.disk_full or report.why == "disk":
         flags.append("disk-full")
     text = run.output.text()
-    if report.why == "disk":
-        text += f"\n[... ended: more than {job.limits.disk_mb} MiB written ...]\n"
+    if report.why in POLLED:
+        text += f"\n[... ended: more than {POLLED[report.why].format(job.limits)} ...]\n"
     return Execution(
         status=status,
         exit_code=code,

@@ -18,6 +18,7 @@ Array = NDArray[Any]
 Floats = NDArray[np.float64]
 DRAWS = 200
 CELLS = 2_000_000
+DRAWN = 50_000
 TINY = float(np.finfo(np.float64).eps)
 
 
@@ -66,7 +67,7 @@ def _mean(values: Array, axis: int) -> Floats:
 
 def _log_loss(y: Array, p: Array) -> Floats:
     of_truth = np.where(y == 1, p, 1 - p) if p.ndim == 1 else p[np.arange(len(y)), y]
-    return -np.log(np.clip(of_truth, TINY, 1 - TINY))
+    return np.asarray(-np.log(np.clip(of_truth, TINY, 1 - TINY)))
 
 
 def _percentage(y: Array, p: Array) -> Floats:
@@ -89,8 +90,8 @@ ROOTS: dict[str, Callable[[Array, Array], Array]] = {
 
 
 def _rows(n: int, rng: np.random.Generator) -> Iterator[Array]:
-    """The draws as row numbers, shape (some, n), in blocks that fit into memory."""
-    block = max(1, min(DRAWS, CELLS // n))
+    """The draws as row numbers, shape (some, n), in blocks that fit into a processor's cache."""
+    block = max(1, min(DRAWS, DRAWN // n))
     for start in range(0, DRAWS, block):
         yield rng.integers(0, n, (min(block, DRAWS - start), n))
 

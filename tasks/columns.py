@@ -139,6 +139,8 @@ def _id(files: Files, spec: Spec, features: Sequence[str]) -> tuple[str, bool]:
         return spec.id, False
     if files.sample:
         name = files.sample.header[0]
+        if name not in features and name in files.train.header:
+            raise TaskError(f"the id column {name!r} is in train.csv, but not in test.csv")
         return name, name not in features
     if ID_LIKE.fullmatch(features[0]) and _all_differ(files, features[0]):
         return features[0], False

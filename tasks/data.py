@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,8 @@ from aide.tasks.columns import Columns, Files
 from aide.tasks.keys import Keys, Positions
 from aide.tasks.spec import Spec
 from aide.tasks.table import Table
+
+Real = tuple[tuple[int, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Data:
     real: tuple[int, ...]
     real_ids: tuple[str, ...]
 
-    def positions(self, rows: Sequence[int]) -> Positions:
+    def positions(self, rows: Iterable[int]) -> Positions:
         """The ids of some rows, to be found by value."""
         return Positions([self.ids[row] for row in rows], self.keys)
 
@@ -61,7 +63,7 @@ def read_data(files: Files, columns: Columns, spec: Spec, seed: int) -> Data:
     train = _columns(files.train, [*columns.targets, *own_id, *by.values()])
     labelled = len(train[columns.target])
     test_ids = _test_ids(files.test, columns)
-    real, real_ids = _real(files.sample, labelled, test_ids)
+    real, real_ids = _real(files, columns, labelled, test_ids)
     if columns.numbered:
         # Shuffled over all rows, so that a made up id does not tell where its row is from.
         numbers = np.random.default_rng(seed).permutation(labelled + len(test_ids))
@@ -99,25 +101,24 @@ def _test_ids(test: Table | None, columns: Columns) -> list[str]:
     return [str(row) for row in range(rows)]
 
 
-def _real(
-    sample: Table | None, labelled: int, test_ids: Sequence[str]
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
+def _real(files: Files, columns: Columns, labelled: int, test_ids: Sequence[str]) -> Real:
+    """The rows that a submission is made of, and their ids, in the sample's order."""
     rows = tuple(range(labelled, labelled + len(test_ids)))
-    if sample is None or not test_ids:
+    if files.sample is None or files.test is None:
         return rows, tuple(test_ids)
-    sample_ids = tuple(_columns(sample, [sample.header[0]])[sample.header[0]])
+    name = files.sample.path.name
+    ids = tuple(_columns(files.sample, [files.sample.header[0]])[files.sample.header[0]])
+    if len(set(ids)) < len(ids):
+        raise TaskError(f"{name} has an id twice")
+    if columns.id not in files.test.header:
+        if len(ids) != len(rows):
+            raise TaskError(f"{name} has {len(ids)} rows, but test.csv has {len(rows)}")
+        return rows, ids
     found = Positions(test_ids, Keys(test_ids, distinct=True))
-    places = [found.find(text) for text in sample_ids]
-    known = [place for place in places if place is not None]
-    if len(known) == len(set(known)) == len(sample_ids):
-        return tuple(rows[place] for place in known), sample_ids
-    return _by_order(sample, rows, sample_ids, places)
-
-
-def _by_order(
-    sample: Table, rows: tuple[int, ...], ids: tuple[str, ...], places: Sequence[int | None]
-) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    raise NotImplementedError
+    places = [found.find(text) for text in ids]
+    if None in places:
+        raise TaskError(f"{name} has an id that test.csv has not: {ids[places.index(None)]}")
+    return tuple(rows[place] for place in places if place is not None), ids
 
 
 def _check_ids(ids: Sequence[str], column: str, labelled: int) -> None:

@@ -68,10 +68,12 @@ class Positions:
         self.texts = texts
         self._keys = keys or Keys(texts)
         self._places = {self._keys.key(text): place for place, text in enumerate(texts)}
+        self._as_written = {text: place for place, text in enumerate(texts)}
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def find(self, text: str) -> int | None:
         """The place of a text's value, or None."""
-        return self._places.get(self._keys.key(text))
+        place = self._as_written.get(text)
+        return self._places.get(self._keys.key(text)) if place is None else place

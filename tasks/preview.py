@@ -70,8 +70,8 @@ def _remarks(table: Table) -> str:
         remarks.append(f"encoding {table.encoding}")
     if table.separator != ",":
         remarks.append("separator " + ("tab" if table.separator == "\t" else table.separator))
-    if table.malformed:
-        remarks.append(f"{table.malformed} malformed lines")
+    if table.long:
+        remarks.append(f"{table.long} with too many cells")
     if len(table.sample) < table.rows:
         remarks.append(f"described from {len(table.sample)} of them")
     return f" ({'; '.join(remarks)})" if remarks else ""

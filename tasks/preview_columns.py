@@ -73,19 +73,21 @@ def describe(frame: pd.DataFrame) -> list[Column]:
 
 
 def _column(name: str, series: pd.Series[Any]) -> Column:
+    if series.dtype.kind in "iuf":
+        return _numeric(name, series.to_numpy())
     missing = float(series.isna().mean()) if len(series) else 0.0
     if series.dtype == bool:
         return _categorical(name, "bool", missing, series)
-    if series.dtype.kind in "iuf":
-        return _numeric(name, missing, series.to_numpy())
     present = series.dropna()
     if series.dtype == object and present.map(lambda value: isinstance(value, bool)).all():
         return _categorical(name, "bool", missing, present)
     return _textual(name, missing, present.astype(str))
 
 
-def _numeric(name: str, missing: float, values: np.ndarray[Any, Any]) -> Column:
-    known = np.unique(values[~np.isnan(values)]) if values.dtype.kind == "f" else np.unique(values)
+def _numeric(name: str, values: np.ndarray[Any, Any]) -> Column:
+    present = values[~np.isnan(values)] if values.dtype.kind == "f" else values
+    missing = 1 - len(present) / max(1, len(values))
+    known = np.unique(present)
     finite = known[np.isfinite(known)]
     if len(finite) == 0 or (len(known) == 1 and not missing):
         shown = tuple(number(value) for value in finite.tolist())

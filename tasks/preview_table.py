@@ -18,6 +18,7 @@ _PARTS = 10
 _COUNTED = 2_000_000_000
 _MAX_CELLS = 800_000
 _BLOCK = 1 << 20
+_LEADING = re.compile(r"\A(\s*\n)+")
 _BOMS = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
@@ -32,7 +33,7 @@ class Table:
     Attributes:
         rows: how many data rows it has.
         exact: False if the number of rows is an estimate.
-        malformed: how many lines have too many cells; 0 where they were not counted.
+        long: how many of the rows read have too many cells.
         encoding, separator: as found, such as "utf-8" and ",".
         sample: rows as pandas reads them: all of them, or the first ones and evenly spaced parts.
         head: the header and the first three rows, as text.
@@ -40,7 +41,7 @@ class Table:
 
     rows: int
     exact: bool
-    malformed: int
+    long: int
     encoding: str
     separator: str
     sample: pd.DataFrame
@@ -60,7 +61,7 @@ def read_table(path: Path) -> Table:
     if not start.strip():
         raise ValueError("empty")
     encoding = _encoding(start)
-    text = _decoded(start, encoding)
+    text = _LEADING.sub("", _decoded(start, encoding))
     separator = _separator(text)
     # Where cells hold line breaks, a line is not a row and a part cannot begin just anywhere.
     breaks = _breaks(text)
@@ -71,13 +72,14 @@ def read_table(path: Path) -> Table:
             text += _parts(path, size, encoding)
     step = 1 if breaks else _step(text, separator)
     sample = _parse(_thinned(text, step), separator)
-    rows, exact, malformed = _rows_in(text, separator, breaks), whole, 0
-    if whole and step == 1 and not breaks:
-        rows, malformed = len(sample), max(0, rows - len(sample))
+    rows, long = _rows_in(text, separator, len(sample.columns))
+    exact = whole
+    if whole and step == 1 and len(sample) < _rows_allowed(text, separator):
+        rows = len(sample)
     elif not whole:
         share = rows / max(1, len(text.encode(encoding, errors="replace")))
         rows, exact = _count(path, size, share, breaks or encoding == "utf-16")
-    return Table(rows, exact, malformed, encoding, separator, sample, _head(text, separator))
+    return Table(rows, exact, long, encoding, separator, sample, _head(text, separator))
 
 
 def _encoding(start: bytes) -> str:
@@ -115,16 +117,20 @@ def _parts(path: Path, size: int, encoding: str) -> str:
     parts: list[str] = []
     with path.open("rb") as file:
         for part in range(_PARTS):
-            file.seek(_WHOLE + max(0, size - _WHOLE - _PART) * part // _PARTS)
+            file.seek(_WHOLE + max(0, size - _WHOLE - _PART) * part // (_PARTS - 1))
             lines = _decoded(file.read(_PART), encoding).split("\n")
             parts.extend(line + "\n" for line in lines[1:-1])
     return "".join(parts)
 
 
+def _rows_allowed(text: str, separator: str) -> int:
+    """How many rows bound the number of cells."""
+    return max(20, _MAX_CELLS // (text.partition("\n")[0].count(separator) + 1))
+
+
 def _step(text: str, separator: str) -> int:
-    """Every which line is kept, so that the number of cells is bounded."""
-    columns = text.partition("\n")[0].count(separator) + 1
-    return 1 + text.count("\n") // max(20, _MAX_CELLS // columns)
+    """Every which line to keep, so that the rows allowed are spread over the text."""
+    return 1 + text.count("\n") // _rows_allowed(text, separator)
 
 
 def _thinned(text: str, step: int) -> str:
@@ -135,34 +141,34 @@ def _thinned(text: str, step: int) -> str:
 
 
 def _parse(text: str, separator: str) -> pd.DataFrame:
-    """The text as a table. Rows with too many cells are left out, short ones are filled up."""
+    """The text as a table as wide as its header: long rows are cut, short ones filled up."""
     for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
         try:
+            header = next(csv.reader(io.StringIO(text), delimiter=separator, quoting=quoting))
+            # Naming the columns keeps pandas from making an index of long rows' first cells.
             return pd.read_csv(
                 io.StringIO(text),
                 sep=separator,
-                nrows=max(20, _MAX_CELLS // (text.partition("\n")[0].count(separator) + 1)),
-                index_col=False,
+                nrows=_rows_allowed(text, separator),
+                usecols=range(len(header)),
                 quoting=quoting,
-                on_bad_lines="skip",
                 low_memory=False,
             )
-        except pd.errors.EmptyDataError:
-            raise ValueError("empty") from None
-        except (pd.errors.ParserError, OverflowError):
+        except (ValueError, OverflowError, csv.Error, StopIteration):
             continue
     raise ValueError("not readable as CSV")
 
 
-def _rows_in(text: str, separator: str, breaks: bool) -> int:
-    """The number of data rows in a text, empty lines left out."""
-    lines = io.StringIO(text)
-    if breaks:
-        try:
-            return max(0, sum(1 for row in csv.reader(lines, delimiter=separator) if row) - 1)
-        except csv.Error:
-            lines.seek(0)
-    return max(0, sum(1 for line in lines if line.strip()) - 1)
+def _rows_in(text: str, separator: str, width: int) -> tuple[int, int]:
+    """The number of data rows in a text, and of those with too many cells."""
+    rows, long = -1, 0
+    try:
+        for row in csv.reader(io.StringIO(text), delimiter=separator):
+            rows += bool(row)
+            long += len(row) > width
+    except csv.Error:
+        return max(0, text.count("\n") - 1), 0
+    return max(0, rows), long
 
 
 def _count(path: Path, size: int, rows_per_byte: float, guess: bool) -> tuple[int, bool]:

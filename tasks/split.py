@@ -126,7 +126,7 @@ def _at_random(
 
 
 def _strata(y: Array, sizes: tuple[int, int]) -> Array | None:
-    """Classes to divide by: those with few rows count as one; None if even so they are too many."""
+    """Classes to divide by, those with few rows as one; None if even so they are too many."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     rare = counts < RARE
     largest = int(np.argmax(counts))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aide.errors import InvalidSubmission, TaskError
+from aide.errors import InvalidSubmission
 from aide.tasks.columns import listed
+from aide.tasks.form import Form
 from aide.tasks.keys import Positions
 from aide.tasks.table import Table, open_table
 from aide.tasks.target import MISSING
@@ -20,27 +20,6 @@ from aide.tasks.target import MISSING
 Array = NDArray[Any]
 BYTES_A_CELL = 4096
 SUM_TOLERANCE = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """What a submission looks like.
-
-    Attributes:
-        columns: the id, then what is predicted.
-        predict: what the predictions are; "anything" where only a `grade.py` knows.
-        labels: the classes; None for a regression.
-        order: the class of each column where there is one a class, else ().
-        normalized: True if the probabilities of a row must sum to 1, as log_loss needs it.
-        least: the smallest value that the metric can use, or None.
-    """
-
-    columns: tuple[str, ...]
-    predict: Literal["label", "probability", "value", "anything"]
-    labels: Positions | None = None
-    order: tuple[int, ...] = ()
-    normalized: bool = False
-    least: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,28 +37,6 @@ class Submission:
     def rows(self, places: Array) -> Array:
         """The values of some rows."""
         return np.asarray(self.values[places])
-
-
-def class_columns(columns: Sequence[str], labels: Positions) -> tuple[int, ...]:
-    """The class that each of some columns is for: named like it, or like it after a prefix.
-
-    Raises:
-        TaskError: there is no such reading.
-    """
-    prefix = os.path.commonprefix(list(columns))
-    readings: list[Callable[[str], str]] = [
-        lambda name: name,
-        lambda name: name.removeprefix(prefix),
-        lambda name: name.rpartition("_")[2],
-    ]
-    for reading in readings:
-        found = [labels.find(reading(name)) for name in columns]
-        if None not in found and len(set(found)) == len(labels):
-            return tuple(place for place in found if place is not None)
-    raise TaskError(
-        f"the sample submission's columns {listed(columns)} are not the classes "
-        f"{listed(labels.texts)}, one column each"
-    )
 
 
 def read_submission(
@@ -214,7 +171,7 @@ def _numbers(cells: list[list[str]], form: Form, ids: Positions) -> Array:
     return numbers
 
 
-def _not_numbers(cells: list[list[str]]) -> Any:
+def _not_numbers(cells: list[list[str]]) -> Iterator[tuple[int, int]]:
     for row, line in enumerate(cells):
         for column, text in enumerate(line):
             try:

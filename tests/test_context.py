@@ -90,10 +90,10 @@ def test_every_part_is_bounded() -> None:
 
 
 def test_the_work_does_not_grow_with_the_tree() -> None:
-    few, many = [], []
-    for size, counts in ((100, few), (10_000, many)):
+    def counts(size: int) -> list[int]:
         tree = grow(1, size, debug=0.2)
-        newest = tree[size].id
-        for action in (Action("draft"), Action("improve", (newest,)), Action("debug", (newest,))):
-            counts.append(calls_during(partial(see, tree, action)))
-    assert all(0 < large <= 1.5 * small for small, large in zip(few, many, strict=True))
+        actions = [Action("draft"), Action("improve", (size,)), Action("debug", (size,))]
+        return [calls_during(partial(see, tree, action)) for action in actions]
+
+    for few, many in zip(counts(100), counts(10_000), strict=True):
+        assert 0 < many <= 1.5 * few

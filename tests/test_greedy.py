@@ -145,6 +145,16 @@ def test_the_coin_has_its_odds_and_each_failure_the_same() -> None:
         assert counts[failing] == pytest.approx(600, abs=90)
 
 
+def test_each_choice_of_an_ask_has_its_own_coin() -> None:
+    tree = grow(9, 60, debug=0.1)
+    pairs = Counter(
+        tuple(action.operator for action in Greedy(1, 0.5, seed=seed).ask(tree, (), 2))
+        for seed in range(400)
+    )
+    assert all(count > 60 for count in pairs.values())
+    assert len(pairs) == 4
+
+
 @given(st.integers(0, 1000), st.integers(5, 60), st.integers(2, 6))
 def test_asking_for_many_is_asking_one_by_one(seed: int, size: int, n: int) -> None:
     tree = grow(seed, size)

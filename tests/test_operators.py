@@ -243,6 +243,7 @@ def test_a_script_from_a_file(tmp_path: Path) -> None:
     assert (first.text, first.stop, second.text, second.stop) == ("one", "end", "two", "length")
     with pytest.raises(ModelError, match="the script is at its end"):
         model.complete(request)
+    assert ScriptedModel(str(path)).complete(request).text == "one"
     cycling = ScriptedModel.from_file(path, cycle=True)
     assert [cycling.complete(request).text for _ in range(3)] == ["one", "two", "one"]
 
@@ -265,6 +266,8 @@ def test_a_bad_script_is_refused(tmp_path: Path, line: str, reason: str) -> None
 def test_a_missing_script_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         ScriptedModel.from_file(tmp_path / "none.jsonl")
+    with pytest.raises(ConfigError, match="give it as scripted:FILE"):
+        ScriptedModel()
 
 
 def test_threads_share_a_script() -> None:

@@ -28,19 +28,30 @@ class ScriptedModel:
     anew with each object, and so with each resume of a run.
 
     Args:
-        answers: the answers in order, or a function from request to answer; the function may
-            raise ModelError.
+        answers: the answers in order; or a function from request to answer, which may raise
+            ModelError; or the path of a file for `from_file`.
         cycle: begin again when the answers are used up.
+
+    Raises:
+        ConfigError: there is no script, or its file is not one.
     """
 
     name = "scripted"
 
     def __init__(
-        self, answers: Iterable[Answer] | Callable[[Request], Answer], *, cycle: bool = False
+        self,
+        answers: Iterable[Answer] | Callable[[Request], Answer] | Path | str | None = None,
+        *,
+        cycle: bool = False,
     ) -> None:
         self._lock = Lock()
         self._answers: Iterator[Answer] = iter(())
         self._function: Callable[[Request], Answer] | None = None
+        if answers is None:
+            raise ConfigError("the scripted model needs a script: give it as scripted:FILE")
+        # A string is a path: taken for a list of answers it would give one letter a call.
+        if isinstance(answers, str | Path):
+            answers = _answers_in(Path(answers))
         if callable(answers):
             self._function = answers
         else:
@@ -53,14 +64,7 @@ class ScriptedModel:
         Raises:
             ConfigError: the file cannot be read, or a line is neither; the message gives the line.
         """
-        try:
-            lines = Path(path).read_text("utf-8").split("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"the script {path} cannot be read: {error}") from error
-        numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
-        return cls(
-            [_answer(line, f"{path}, line {number}") for number, line in numbered], cycle=cycle
-        )
+        return cls(Path(path), cycle=cycle)
 
     def complete(self, request: Request) -> Reply:
         """The next answer.
@@ -83,6 +87,18 @@ class ScriptedModel:
 
 def _tokens(chars: int) -> int:
     return -(-chars // CHARS_PER_TOKEN)
+
+
+def _answers_in(path: Path) -> list[Answer]:
+    try:
+        lines = path.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the script {path} cannot be read: {error}") from error
+    return [
+        _answer(line, f"{path}, line {number}")
+        for number, line in enumerate(lines, 1)
+        if line.strip()
+    ]
 
 
 def _answer(line: str, where: str) -> Answer:

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
-from sklearn.datasets import load_digits
 
 from aide.errors import UnavailableError
 from aide.tasks.bundled.wheels import Wheel, wheel_member
@@ -74,6 +73,9 @@ def titanic() -> pd.DataFrame:
 
 def digits() -> pd.DataFrame:
     """1,797 images of 8 x 8 pixels, row by row as pixel_0 ... pixel_63, 0 to 16."""
+    # Imported here because it takes a second that no other task has to wait for.
+    from sklearn.datasets import load_digits
+
     data, target = load_digits(return_X_y=True)
     frame = pd.DataFrame(data.astype(int), columns=[f"pixel_{i}" for i in range(64)])
     frame.insert(0, "digit", target)
@@ -94,7 +96,7 @@ def ames() -> pd.DataFrame:
     # The price goes to the front, and gaps no longer make floats of whole numbers.
     frame = frame.drop(columns=["rownames", "Order", "PID"]).convert_dtypes()
     frame.insert(0, "price", frame.pop("price"))
-    text = list(frame.select_dtypes("string"))
+    text: list[str] = list(frame.select_dtypes("string"))
     frame[text] = frame[text].apply(lambda column: column.str.strip())
     return frame
 

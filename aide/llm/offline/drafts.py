@@ -40,7 +40,7 @@ _AMBITIOUS = {
 }
 
 
-def member_for(kind: str, facts: Facts) -> Member:
+def member_for(kind: str) -> Member:
     """A model with the preprocessing that suits its kind."""
     if FAMILIES[kind].numeric:
         return Member(kind, "onehot", "median", "standard")
@@ -58,7 +58,7 @@ def available(kind: str, facts: Facts) -> bool:
 
 def plain_recipe(kind: str, facts: Facts) -> Recipe:
     """One model of a kind on the columns as they are, nothing tuned."""
-    recipe = Recipe((member_for(kind, facts),), folds=1 if facts.rows > 4000 else 3)
+    recipe = Recipe((member_for(kind),), folds=1 if facts.rows > 4000 else 3)
     if facts.is_regression:
         if kind in ("svm", "mlp", "elastic"):
             recipe = replace(recipe, target="standard")

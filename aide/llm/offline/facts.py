@@ -57,6 +57,7 @@ class Facts:
         rows: in train.csv; 0 if the preview does not say.
         features: the columns of train.csv but id and target.
         target_column: the target, if the preview describes it.
+        has_clock: the dates hold a time of day.
     """
 
     problem: str
@@ -75,6 +76,7 @@ class Facts:
     rows: int
     features: tuple[Column, ...]
     target_column: Column | None = None
+    has_clock: bool = False
 
     @property
     def is_regression(self) -> bool:
@@ -115,6 +117,7 @@ class Facts:
             "text": self.number_of("text") > 0,
             "strings": self.number_of("text", "category", "date") > 0,
             "date": self.number_of("date") > 0,
+            "time": self.number_of("date") > 0 and self.has_clock,
             "numeric": self.number_of("int", "float") > 0,
             "numerics": self.number_of("int", "float") > 1,
             "missing": any(column.missing for column in self.features),
@@ -122,8 +125,6 @@ class Facts:
         }
         if trait in kinds:
             return kinds[trait]
-        if trait == "time":
-            return any(c.kind == "date" and ":" in c.examples for c in self.features)
         if trait == "counts":
             return any(c.kind == "int" and 2 < c.unique <= 30 for c in self.numeric)
         if trait == "years":
@@ -163,6 +164,7 @@ def read_facts(system: str) -> Facts:
         rows=int(_first(r"^input/train\.csv: (?:about )?([\d,]+) rows", system, 0.0)),
         features=tuple(c for c in columns if c.name not in (target, id_name)),
         target_column=next((c for c in columns if c.name == target), None),
+        has_clock=bool(re.search(r"\d{4}-\d\d?-\d\d?[ T]\d\d?:\d\d", system)),
     )
 
 

@@ -169,8 +169,11 @@ def _member(pairs: dict[str, str]) -> Member:
     params = [part.partition("=") for part in given.split(" | ")] if given else []
     return Member(
         pairs["model"],
-        *(pairs.get(name, "?") for name in ("encoder", "imputer", "scaler", "reduce")),
-        tuple((name, value) for name, _, value in params),
+        encoder=pairs.get("encoder", "?"),
+        imputer=pairs.get("imputer", "?"),
+        scaler=pairs.get("scaler", "?"),
+        reduce=pairs.get("reduce", "?"),
+        params=tuple((name, value) for name, _, value in params),
     )
 
 

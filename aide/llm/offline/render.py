@@ -63,10 +63,7 @@ def render(recipe: Recipe, facts: Facts) -> str:
     adds = [name for name in recipe.features if FEATURES[name].role == "adds"]
     regresses = works_with_numbers(recipe, facts)
     soft = gives_probabilities(recipe, facts)
-    if regresses:
-        answer = "values"
-    else:
-        answer = "probabilities" if soft else "labels"
+    labels = "probabilities" if soft else "labels"
     values: dict[str, object] = {
         "recipe": recipe,
         "facts": facts,
@@ -80,7 +77,7 @@ def render(recipe: Recipe, facts: Facts) -> str:
         "pixels": any(FEATURES[name].needs == "pixels" for name in recipe.features),
         "regresses": regresses,
         "soft": soft,
-        "answer": answer.capitalize(),
+        "answer": ("values" if regresses else labels).capitalize(),
         "splitter": "KFold" if regresses else "StratifiedKFold",
         "scoring": ', scoring="neg_log_loss"' if soft else "",
         "decided": "decide(answer)" if recipe.decide == "plain" else "decide(answer, cut)",
