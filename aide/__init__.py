@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aide.api import Run, load, search
+    from aide.api import search
     from aide.errors import AideError, InputError
     from aide.node import Node, Score
+    from aide.run import Run, load
 
 __all__ = ["AideError", "InputError", "Node", "Run", "Score", "load", "search"]
 
@@ -19,9 +20,9 @@ _HOMES = {
     "AideError": "aide.errors",
     "InputError": "aide.errors",
     "Node": "aide.node",
-    "Run": "aide.api",
+    "Run": "aide.run",
     "Score": "aide.node",
-    "load": "aide.api",
+    "load": "aide.run",
     "search": "aide.api",
 }
 

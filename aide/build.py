@@ -64,6 +64,7 @@ class Session:
 
     def _run(self) -> str:
         # A crash may have come between a node's journal line and its place in best/.
+        self._parts.history.heal(self._loop.tree)
         self._loop.keep_best()
         reason = self._loop.run()
         best = self._loop.tree.best

@@ -149,7 +149,7 @@ def show(folder: Path, table: bool, as_json: bool) -> None:
     from rich.console import Console
 
     from aide import display
-    from aide.api import load
+    from aide.run import load
 
     found = load(folder)
     if as_json:
@@ -172,7 +172,7 @@ def best(folder: Path, code: bool) -> None:
       aide best runs/titanic-1 --code > solution.py
     """
     from aide import work
-    from aide.api import load
+    from aide.run import load
 
     found = load(folder)
     if found.best is None:
@@ -193,7 +193,7 @@ def diff(folder: Path, node: int) -> None:
     Example:
       aide diff runs/titanic-1 7
     """
-    from aide.api import load
+    from aide.run import load
 
     click.echo(load(folder).diff(node))
 
@@ -212,8 +212,8 @@ def grade(folder: Path, labels: Path | None, as_json: bool) -> None:
       aide grade runs/titanic-1
       aide grade runs/mydata-1 --labels test_labels.csv --json
     """
-    from aide.api import load
     from aide.report import format_score
+    from aide.run import load
 
     found = load(folder)
     score = found.grade(labels)

@@ -14,8 +14,8 @@ from aide.replay import score_fields
 from aide.report import format_score, format_seconds, one_line
 
 if TYPE_CHECKING:
-    from aide.api import Run
     from aide.node import Node
+    from aide.run import Run
 
 
 def node_fields(node: Node) -> dict[str, Any]:

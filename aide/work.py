@@ -10,15 +10,18 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 
-from aide.api import Run, load
-from aide.build import Session
 from aide.interfaces import OnEvent
 from aide.progress import TerminalProgress
 from aide.report import format_score, format_seconds
+from aide.run import Run, load
+
+if TYPE_CHECKING:
+    from aide.build import Session
 
 INTERRUPTED = 130
 """The exit status of a run that Ctrl-C or SIGTERM stopped, as shells have it."""

@@ -22,8 +22,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from aide.api import Run, search
+from aide.api import search
 from aide.interfaces import Task
+from aide.run import Run
 from aide.tasks import load
 from aide.tasks.bundled import bundled_folder, bundled_tasks
 

@@ -103,8 +103,7 @@ def ask_for_code(
         read: makes plan and code of a reply's text; raises ReplyError if it cannot.
 
     Returns:
-        The candidate. If no try gave a usable one: the last that held code, with its fault, else
-        the last fault.
+        The first usable candidate; else the last with code, with its fault; else the last fault.
 
     Raises:
         ModelError: the model failed.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aide.errors import ReplyError
 from aide.operators import edits
-from aide.operators.check import parse_program
+from aide.operators.check import compiled
 
 PLAN_CHARS = 1000
 REWRITE_SHARE = 0.6
@@ -108,8 +108,8 @@ def _fences(text: str) -> tuple[list[str], str | None]:
 
 def _is_program(code: str) -> bool:
     try:
-        body = parse_program(code).body
+        compiled(code)
     except ReplyError:
         return False
     # A word of prose, such as "Sorry", is an expression and would count as Python.
-    return any(not isinstance(statement, ast.Expr) for statement in body)
+    return any(not isinstance(statement, ast.Expr) for statement in ast.parse(code).body)

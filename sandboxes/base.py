@@ -9,11 +9,11 @@ import stat
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from aide.errors import SandboxError, StorageError, UnavailableError
+from aide.errors import AideError, SandboxError, StorageError, UnavailableError
 from aide.interfaces import Execution, Job, Limits
 from aide.sandboxes.control import Control
 from aide.sandboxes.handle import Handle
@@ -116,7 +116,9 @@ class SupervisedSandbox(ABC):
             self._cancelled += 1
             running = list(self._running)
         for handle in running:
-            handle.kill()
+            # One that cannot be reached must not keep the others from being ended.
+            with suppress(AideError):
+                handle.kill()
 
     def close(self) -> None:
         self.cancel()

@@ -119,6 +119,9 @@ def bubblewrap_command(
         command += ["--setenv", name, value]
     command += ["--perms", "1777", "--size", str(share), "--tmpfs", "/tmp"]
     for folder in shown.folders:
+        # Left to itself, bubblewrap makes the folders above closed to all but root.
+        for above in reversed(folder.parents[:-1]):
+            command += ["--perms", "0755", "--dir", str(above)]
         command += ["--ro-bind", str(folder), str(folder)]
     for link, target in shown.links.items():
         command += ["--symlink", target, link]

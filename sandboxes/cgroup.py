@@ -76,9 +76,11 @@ class Cgroup:
         return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
     def pids(self) -> list[int]:
-        with contextlib.suppress(OSError):
-            return [int(line) for line in (self._folders[0] / "cgroup.procs").read_text().split()]
-        return []
+        found: set[int] = set()
+        for folder in self._folders:
+            with contextlib.suppress(OSError):
+                found.update(map(int, (folder / "cgroup.procs").read_text().split()))
+        return sorted(found)
 
     def kill(self) -> None:
         """Kill everything in it, again until nothing is left."""

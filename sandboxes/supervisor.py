@@ -1,10 +1,9 @@
-"""The first process of every sandbox: runs one program, hands its outputs over, says how it ended.
+"""The first process of every sandbox: runs one program, says how it ended, hands over its files.
 
-Runs inside, where nothing but Python's standard library (3.9 or newer) can be counted on, and is
-never imported by the host. It connects to the host's socket, says that it is ready, and receives
-one message: the orders as JSON, with three file descriptors (the program's text; a pipe for its
-output; a pipe for the files that it leaves). The end of the connection means that the host is
-gone, and ends everything.
+Runs inside, where only Python's standard library (3.9 or newer) can be counted on. It connects to
+the host's socket, says that it is ready, and receives one message: the orders as JSON, with three
+file descriptors (the program's text; a pipe for its output; a pipe for the files that it leaves).
+The end of the connection means that the host is gone, and ends everything.
 
 It is PID 1 of its own namespace, or a subreaper where there is no namespace, so that no process of
 the program can get away from it.
@@ -286,6 +285,8 @@ def main(address: str, uid: int) -> None:
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
     child = os.fork()
     if child == 0:
+        # Its number will be in use again; this object must not close it a second time.
+        link.close()
         become_program(orders, output)
         return execute(orders["folder"] + "/solution.py")
     os.close(output)

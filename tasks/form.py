@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Literal
 
 from aide.errors import TaskError
@@ -87,16 +86,9 @@ def class_columns(columns: Sequence[str], labels: Positions) -> tuple[int, ...]:
     Raises:
         TaskError: there is no such reading.
     """
-    # Of some sorted texts, what the first and the last share at the start is shared by all.
-    pairs = zip(min(columns), max(columns), strict=False)
-    prefix = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    readings: list[Callable[[str], str]] = [
-        lambda name: name,
-        lambda name: name.removeprefix(prefix),
-        lambda name: name.rpartition("_")[2],
-    ]
-    for reading in readings:
-        found = [labels.find(reading(name)) for name in columns]
+    for length in range(len(columns[0])):
+        prefix = columns[0][:length]
+        found = [labels.find(name.removeprefix(prefix)) for name in columns]
         if None not in found and len(set(found)) == len(labels):
             return tuple(place for place in found if place is not None)
     raise TaskError(

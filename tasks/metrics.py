@@ -53,10 +53,10 @@ def _balanced_accuracy(y: Array, p: Array, classes: int) -> float:
 
 
 def _kappa(y: Array, p: Array, classes: int) -> float:
-    labels = list(range(classes))
-    value = float(sk.cohen_kappa_score(y, p, labels=labels, weights="quadratic"))
-    # All rows in one class, rightly: there is no chance agreement to correct for.
-    return float(np.array_equal(y, p)) if np.isnan(value) else value
+    # All rows in one class, rightly, leave no agreement by chance to correct for: 0 / 0.
+    if np.array_equal(y, p):
+        return 1.0
+    return float(sk.cohen_kappa_score(y, p, labels=range(classes), weights="quadratic"))
 
 
 def _one_against_rest(function: Callable[..., float], y: Array, p: Array, classes: int) -> float:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,12 +60,15 @@ class Bench:
         (self.input / "train.csv").write_text("id,y\n1,0\n")
         self.collect = folder / "collect"
 
-    def run(self, code: str, *outputs: str, cap: int = 1000, **limits: float) -> Execution:
-        """Run a program; `limits` are fields of `Limits`."""
-        bounds = Limits(**{"seconds": 30, "memory_mb": 1024, "disk_mb": 64, **limits})  # type: ignore[arg-type]
-        name = uuid.uuid4().hex[:6]
-        job = Job(name, code, self.input, dict.fromkeys(outputs, cap), self.collect, bounds)
-        return self.sandbox.run(job)
+    def job(self, code: str, *outputs: str, name: str = "", cap: int = 1000, **limits: Any) -> Job:
+        """A job for this bench's folders; `limits` are fields of `Limits`."""
+        bounds = replace(Limits(seconds=30, memory_mb=1024, disk_mb=64), **limits)
+        wanted = dict.fromkeys(outputs, cap)
+        return Job(name or uuid.uuid4().hex[:6], code, self.input, wanted, self.collect, bounds)
+
+    def run(self, code: str, *outputs: str, **limits: Any) -> Execution:
+        """Run a program."""
+        return self.sandbox.run(self.job(code, *outputs, **limits))
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,14 @@ import numpy as np
 import pandas as pd
 from sklearn import datasets
 
+from aide.tasks import FolderTask, load
+
 Row = list[str]
+
+N = 60
+HOUSES = ["Id,rooms,town,price", *(f"{k},{k % 5},t{k % 3},{k * 1000}" for k in range(1, N + 1))]
+WINES = ["Id,acid,sort", *(f"{k},{k / 7:.3f},{'rs'[k % 2]}" for k in range(1, N + 1))]
+REAL = ["Id,rooms,town", *(f"{k},{k % 5},t{k % 3}" for k in range(1001, 1011))]
 
 GRADER = """
 import numpy as np
@@ -59,12 +66,28 @@ def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> P
     return path
 
 
+def make(folder: Path, files: Mapping[str, str | list[str] | bytes]) -> Path:
+    """Write a folder's files: text, lines or bytes."""
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        if isinstance(content, list):
+            content = "\n".join([*content, ""])
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def loaded(folder: Path, **given: Any) -> FolderTask:
+    """Load a folder, whatever its name."""
+    return load(f"{folder}/", **given)
+
+
 def _frame(name: str, target: str, rows: int = 400) -> pd.DataFrame:
     bunch = getattr(datasets, f"load_{name}")(as_frame=True)
-    frame = bunch.frame.rename(columns={"target": target})
+    frame: pd.DataFrame = bunch.frame.rename(columns={"target": target})
     if "target_names" in bunch and target != "target":
         frame[target] = [str(bunch.target_names[k]) for k in frame[target]]
-    return frame.sample(n=min(rows, len(frame)), random_state=1).reset_index(drop=True)
+    picked = frame.sample(n=min(rows, len(frame)), random_state=1)
+    return picked.reset_index(drop=True)
 
 
 def _write(

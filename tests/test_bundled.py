@@ -166,9 +166,16 @@ input()
 print(bundled_folder("titanic"))
 """
     env = {**os.environ, "AIDE_CACHE": str(tmp_path), "PYTHONPATH": str(Path.cwd())}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    command = [sys.executable, "-c", program]
-    running = [subprocess.Popen(command, env=env, text=True, **pipes) for _ in range(2)]
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", program],
+            env=env,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
     for process in running:
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from aide.errors import ReplyError
@@ -33,6 +33,7 @@ def block(search: str, replace: str) -> Block:
     return Block(tuple(search.split("\n")), tuple(replace.split("\n")) if replace else ())
 
 
+@settings(deadline=None)
 @given(st.lists(st.builds(Block, TEXTS.map(tuple), TEXTS.map(tuple)), max_size=4))
 def test_parse_reads_what_was_written(blocks: list[Block]) -> None:
     assert parse(written(blocks)) == blocks
@@ -40,6 +41,7 @@ def test_parse_reads_what_was_written(blocks: list[Block]) -> None:
     assert parse(written(blocks).replace("\n", "\r\n")) == blocks
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.lists(LINES, min_size=1, max_size=4), TEXTS, st.booleans()), min_size=1),
     st.randoms(use_true_random=False),
@@ -64,6 +66,7 @@ def test_any_split_into_blocks_rebuilds_the_file(
     assert apply(code, parse(written(blocks))) == "".join(line + "\n" for line in new)
 
 
+@settings(deadline=None)
 @given(TEXTS, st.lists(LINES, min_size=1, max_size=2), st.integers(2, 4))
 def test_a_search_part_that_is_not_unique_is_refused(
     around: list[str], search: list[str], times: int

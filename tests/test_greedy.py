@@ -7,7 +7,7 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aide.errors import ConfigError
@@ -54,6 +54,7 @@ def allowed(tree: Tree, pending: list[Action], greedy: Greedy) -> Choices:
     return fixes | {None if pending_drafts else DRAFT}
 
 
+@settings(deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     size=st.integers(0, 40),
@@ -155,6 +156,7 @@ def test_each_choice_of_an_ask_has_its_own_coin() -> None:
     assert len(pairs) == 4
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1000), st.integers(5, 60), st.integers(2, 6))
 def test_asking_for_many_is_asking_one_by_one(seed: int, size: int, n: int) -> None:
     tree = grow(seed, size)

@@ -100,3 +100,14 @@ def test_without_git_there_is_one_sentence(tmp_path: Path) -> None:
         check=True,
     )
     assert result.stdout.startswith("git is not installed")
+
+
+def test_what_is_lost_is_made_again(tmp_path: Path) -> None:
+    nodes = [make_node(1, value=1), make_node(2, "improve", (1,), value=2)]
+    history = History(tmp_path / "solutions")
+    for node in nodes:
+        history.commit(node)
+    for ref in (tmp_path / "solutions" / ".git" / "refs" / "nodes").iterdir():
+        ref.unlink()
+    history.heal(nodes)
+    assert "+print(2)" in history.diff(2)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aide.errors import ConfigError, ModelError
@@ -227,6 +227,7 @@ def test_a_plan_is_bounded_and_printable() -> None:
     assert plan_of("word " * 1000).endswith("…")
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_no_reply_is_more_than_refused(text: str) -> None:
     """Whatever a model says, the outcome is a candidate."""

@@ -7,7 +7,7 @@ import os
 from functools import partial
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
@@ -143,6 +143,7 @@ def test_oneline() -> None:
     assert oneline("abcdef", 5) == "abcd…"
 
 
+@settings(deadline=None)
 @given(st.text("ab\n", max_size=400), st.integers(20, 100))
 def test_shorten_is_bounded_and_counts_what_it_leaves_out(text: str, n: int) -> None:
     short = shorten(text, n)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aide.node import FIXABLE, Node
@@ -14,6 +14,7 @@ SIZES = st.integers(0, 60)
 SEEDS = st.integers(0, 10_000)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 8))))
 def test_indexed_set_is_a_set(steps: list[tuple[bool, int]]) -> None:
     ours, reference = IndexedSet(), set[int]()
@@ -31,6 +32,7 @@ def by_hand_depth(nodes: dict[int, Node], node_id: int) -> int:
     return 1 + by_hand_depth(nodes, this.parents[0]) if this.operator == "debug" else 0
 
 
+@settings(deadline=None)
 @given(SEEDS, SIZES, st.booleans())
 def test_look_ups_agree_with_scans(seed: int, size: int, maximize: bool) -> None:
     tree = grow(seed, size, maximize=maximize)
@@ -51,6 +53,7 @@ def test_look_ups_agree_with_scans(seed: int, size: int, maximize: bool) -> None
         assert tree.debug_depth(node_id) == by_hand_depth(nodes, node_id)
 
 
+@settings(deadline=None)
 @given(SEEDS, SIZES, st.integers(0, 4))
 def test_failing_leaves_agree_with_scans(seed: int, size: int, deepest: int) -> None:
     tree = grow(seed, size)

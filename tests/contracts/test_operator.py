@@ -56,6 +56,8 @@ def test_a_candidate_that_may_run_is_new_and_checked(
     assert normalised_hash(candidate.code) not in context.known
     assert candidate.plan
     assert 1 <= candidate.usage.calls <= 3
+    # A model that keeps to the format changes a parent by blocks that fit it.
+    assert "rewrite" not in candidate.flags
 
 
 def test_the_same_context_asks_the_same(make: Callable[[], Case]) -> None:

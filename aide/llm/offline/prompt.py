@@ -10,7 +10,7 @@ from aide.interfaces import Request
 from aide.llm.offline.facts import Facts, read_facts
 
 _SOLUTION = re.compile(
-    r"^# Solution (?P<id>\d+)\n(?:Score: (?P<score>\S+).*\n\n)?```python\n(?P<code>.*?)\n```$",
+    r"^# Solution (?P<id>\d+)\n(?:Score: (?P<score>\S+)[^\n]*\n\n)?```python\n(?P<code>.*?)\n```$",
     re.MULTILINE | re.DOTALL,
 )
 _ATTEMPT = re.compile(r"^- (\d+) \((\w+)\): (.*) -> (?:score (\S+)|([a-z-]+))(.*)$", re.MULTILINE)
