@@ -15,7 +15,7 @@ from typing import Any
 
 from aide.errors import AideError, SandboxError, StorageError, UnavailableError
 from aide.interfaces import Execution, Job, Limits
-from aide.sandboxes.control import Control
+from aide.sandboxes.control import Control, sweep
 from aide.sandboxes.handle import Handle
 from aide.sandboxes.seccomp import INSIDE_NAMESPACE, call_filter
 from aide.sandboxes.session import run_job
@@ -45,6 +45,7 @@ class SupervisedSandbox(ABC):
         self._lock = threading.Lock()
         self._running: set[Handle] = set()
         self._cancelled = 0
+        sweep()
 
     @property
     def about(self) -> str:

@@ -23,7 +23,7 @@ from typing import Any
 
 from aide.errors import SandboxError, UnavailableError
 from aide.interfaces import Job, Limits
-from aide.sandboxes import cgroup, control
+from aide.sandboxes import cgroup
 from aide.sandboxes.base import (
     INSIDE,
     NOBODY,
@@ -52,6 +52,7 @@ class BubblewrapSandbox(SupervisedSandbox):
 
     Args:
         python: the solutions' environment.
+        cgroups: False to poll memory and processes even where a control group could be made.
 
     Raises:
         UnavailableError: bubblewrap is missing, or may not make namespaces here.
@@ -59,11 +60,10 @@ class BubblewrapSandbox(SupervisedSandbox):
 
     name = "bubblewrap"
 
-    def __init__(self, python: Environment) -> None:
+    def __init__(self, python: Environment, *, cgroups: bool = True) -> None:
         program = find_program()
         super().__init__(python.packages, "")
-        self._program, self._mirror = program, mirror(python.python)
-        control.sweep()
+        self._program, self._mirror, self._cgroups = program, mirror(python.python), cgroups
         cgroup.sweep()
         # A true change of user is the stronger way, but inside a container root may not do it.
         self._drops_root = os.getuid() == 0
@@ -76,7 +76,7 @@ class BubblewrapSandbox(SupervisedSandbox):
                 f"bubblewrap is installed but does not work here ({problem}); start Docker, or "
                 "use --sandbox process"
             )
-        self._about = f"{_version(program)}: namespaces, seccomp; {_limits_by()}"
+        self._about = f"{_version(program)}: namespaces, seccomp; {_limits_by(cgroups)}"
 
     def _trial(self) -> str:
         with tempfile.TemporaryDirectory(prefix="aide-trial-") as folder:
@@ -96,7 +96,7 @@ class BubblewrapSandbox(SupervisedSandbox):
         command = bubblewrap_command(
             self._program, self._mirror, job, control.folder, self._drops_root
         )
-        return LocalHandle(command, {}, job.limits)
+        return LocalHandle(command, {}, job.limits, cgroups=self._cgroups)
 
     def orders(self, job: Job, handle: Handle) -> dict[str, Any]:
         orders = super().orders(job, handle)
@@ -153,9 +153,9 @@ def _version(program: str) -> str:
     return done.stdout.strip()
 
 
-def _limits_by() -> str:
-    group = cgroup.Cgroup.create(Limits())
+def _limits_by(cgroups: bool) -> str:
+    group = cgroup.Cgroup.create(Limits()) if cgroups else None
     if group is None:
-        return "memory and processes only POLLED, no control group can be made: weaker"
+        return "memory and processes only POLLED, for want of a control group: weaker"
     group.remove()
     return f"memory, processes and processors kept by cgroup v{group.version}"

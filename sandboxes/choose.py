@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aide.errors import AideError, ConfigError, UnavailableError
 from aide.interfaces import Sandbox
-from aide.sandboxes.environment import solution_environment
+from aide.sandboxes.environment import NoEnvironment, solution_environment
 
 KINDS = ("auto", "docker", "bubblewrap", "process")
 
@@ -37,14 +38,16 @@ def make_sandbox(
         UnavailableError: it cannot work here; says what to install or to choose.
         SandboxError: the engine failed.
     """
+    if kind not in KINDS:
+        raise ConfigError(f"there is no sandbox {kind!r}; known: {', '.join(KINDS)}")
+    if not sys.platform.startswith("linux"):
+        raise UnavailableError("the sandboxes need Linux: run in a virtual machine or on a server")
     if kind == "docker":
         return _docker(run_id, packages, image, python)
     if kind == "bubblewrap":
         return _bubblewrap(packages, python)
     if kind == "process":
         return _process(packages, python)
-    if kind != "auto":
-        raise ConfigError(f"there is no sandbox {kind!r}; known: {', '.join(KINDS)}")
     problems = []
     attempts: list[Callable[[], Sandbox]] = [
         lambda: _docker(run_id, packages, image, python),
@@ -53,6 +56,8 @@ def make_sandbox(
     for attempt in attempts:
         try:
             return attempt()
+        except NoEnvironment:
+            raise
         except UnavailableError as error:
             problems.append(str(error))
     if offline_author:
@@ -107,8 +112,6 @@ def _probe_docker() -> tuple[str, bool, str]:
 
 
 def _probe_bubblewrap() -> tuple[str, bool, str]:
-    import sys
-
     from aide.sandboxes.bubblewrap import BubblewrapSandbox
     from aide.sandboxes.environment import Environment
 

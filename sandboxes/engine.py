@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +20,8 @@ from aide.errors import SandboxError, UnavailableError
 from aide.sandboxes.owner import Owner
 
 RUN, JOB, OWNER, DEADLINE = "aide.run", "aide.job", "aide.owner", "aide.deadline"
+SYSTEM_SOCKET = "/var/run/docker.sock"
+PING_SECONDS = 3
 CALL_SECONDS = 60
 REGISTRY_SECONDS = 5
 BUILD_SECONDS = 1800
@@ -37,13 +40,14 @@ class Engine:
     """
 
     def __init__(self) -> None:
-        self.address = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+        self.address = _address()
         try:
-            with_short_timeout = docker.from_env(timeout=3)
-            self.version = str(with_short_timeout.version()["Version"])
-            with_short_timeout.close()
-            self.client = docker.from_env(timeout=CALL_SECONDS)
-        except FAULTS as error:
+            _knock(self.address)
+            asker = self._client(PING_SECONDS)
+            self.version = str(asker.version()["Version"])
+            asker.close()
+            self.client = self._client(CALL_SECONDS)
+        except (*FAULTS, OSError) as error:
             raise UnavailableError(
                 f"no Docker engine answers at {self.address}; "
                 "start it, or use --sandbox bubblewrap"
@@ -51,6 +55,10 @@ class Engine:
         self.me = Owner.me()
         self._slots = threading.BoundedSemaphore(AT_ONCE)
         self._removals = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aide-remove")
+
+    def _client(self, timeout: int) -> Any:
+        settings = {**os.environ, "DOCKER_HOST": self.address}
+        return docker.from_env(timeout=timeout, environment=settings)
 
     def start(self, image: str, name: str, options: dict[str, Any]) -> Any:
         """Create and start a container; one that cannot be started is removed.
@@ -107,7 +115,10 @@ class Engine:
 
     def remove(self, container_id: str) -> None:
         """End and remove a container in the background."""
-        self._removals.submit(self._remove, container_id)
+        try:
+            self._removals.submit(self._remove, container_id)
+        except RuntimeError:  # closed meanwhile
+            self._remove(container_id)
 
     def _remove(self, container_id: str) -> None:
         for attempt in range(REMOVE_TRIES):
@@ -139,7 +150,7 @@ class Engine:
 
     def reaches(self, image: str) -> bool:
         """True if an image's registry answers the engine, within a few seconds."""
-        asker = docker.from_env(timeout=REGISTRY_SECONDS)
+        asker = self._client(REGISTRY_SECONDS)
         try:
             asker.images.get_registry_data(image)
         except FAULTS:
@@ -175,6 +186,22 @@ class Engine:
 
 class NameTaken(SandboxError):
     """Another container has the name."""
+
+
+def _address() -> str:
+    """What the environment names, else the system's socket, else that of a rootless engine."""
+    named, own = os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR", "")
+    if named or Path(SYSTEM_SOCKET).exists() or not Path(own, "docker.sock").exists():
+        return named or f"unix://{SYSTEM_SOCKET}"
+    return f"unix://{own}/docker.sock"
+
+
+def _knock(address: str) -> None:
+    """Fail early on a socket that nobody listens on: the client would leave its end open."""
+    if address.startswith("unix://"):
+        with socket.socket(socket.AF_UNIX) as link:
+            link.settimeout(PING_SECONDS)
+            link.connect(address.removeprefix("unix://"))
 
 
 def _translated(error: Exception) -> SandboxError | UnavailableError:

@@ -26,6 +26,7 @@ class LocalHandle(Handle):
         limits: what it may use.
         watched: folders whose files are counted against the disk limit by polling.
         sweep: called after the end, to kill and remove what else the backend made.
+        cgroups: False to do without a control group.
     """
 
     def __init__(
@@ -35,10 +36,11 @@ class LocalHandle(Handle):
         limits: Limits,
         watched: Sequence[Path] = (),
         sweep: Callable[[], None] = lambda: None,
+        cgroups: bool = True,
     ) -> None:
         self._limits, self._watched, self._sweep = limits, watched, sweep
         self._pid = 0
-        self.cgroup = Cgroup.create(limits)
+        self.cgroup = Cgroup.create(limits) if cgroups else None
         self._errors = os.memfd_create("errors", os.MFD_CLOEXEC)
         self._process = subprocess.Popen(
             command,

@@ -24,7 +24,7 @@ class Mirror:
         python: the interpreter to start.
         folders: host folders, at the same path inside, read-only.
         links: top-level symbolic links: path to target.
-        empty: True if /usr/local is not needed and is hidden.
+        hide_local: True if /usr/local is there and not needed.
     """
 
     python: Path

@@ -2,8 +2,9 @@
 
 Does not protect against: reading every file that the user can read; writing outside of the
 program's folder where the user may; seeing and signalling the user's other processes; talking to
-local services over unix sockets (a Docker engine's among them); killing its own supervisor, which
-counts as the sandbox's failure; and, as root, all that root may do without capabilities.
+local services over unix sockets (a Docker engine's among them); stopping its own supervisor (then
+the host ends it, five seconds late) or killing it (which counts as the sandbox's failure); and, as
+root, all that root may do without capabilities.
 
 Holds: no network sockets, by a filter of system calls; no capabilities; nothing of the host's
 environment; a copy of the input, so that the original stays as it is; time; the death of every
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from aide.interfaces import Execution, Job
-from aide.sandboxes import cgroup, control
+from aide.sandboxes import cgroup
 from aide.sandboxes.base import INSIDE, SupervisedSandbox, environment
 from aide.sandboxes.control import SUPERVISOR, Control, remove_tree, temporary_folder
 from aide.sandboxes.environment import Environment
@@ -43,9 +44,10 @@ class ProcessHandle(LocalHandle):
         python: the interpreter.
         job: what it is for.
         control: where its supervisor meets us.
+        cgroups: as for `ProcessSandbox`.
     """
 
-    def __init__(self, python: Path, job: Job, control: Control) -> None:
+    def __init__(self, python: Path, job: Job, control: Control, cgroups: bool) -> None:
         self._top = temporary_folder()
         self.folder = self._top / "job"
         for name in ("job", "job/working", "tmp"):
@@ -58,6 +60,7 @@ class ProcessHandle(LocalHandle):
             job.limits,
             watched=(self.folder, self._top / "tmp"),
             sweep=lambda: kill_by_home(home),
+            cgroups=cgroups,
         )
 
     def _copy(self, source: Path) -> None:
@@ -78,15 +81,15 @@ class ProcessSandbox(SupervisedSandbox):
 
     Args:
         python: the solutions' environment.
+        cgroups: False to poll memory and processes even where a control group could be made.
     """
 
     name = "process"
     families = LOCAL_ONLY
 
-    def __init__(self, python: Environment) -> None:
+    def __init__(self, python: Environment, *, cgroups: bool = True) -> None:
         super().__init__(python.packages, ABOUT)
-        self._python = python.python
-        control.sweep()
+        self._python, self._cgroups = python.python, cgroups
         cgroup.sweep()
 
     def run(self, job: Job) -> Execution:
@@ -95,7 +98,7 @@ class ProcessSandbox(SupervisedSandbox):
         return replace(done, output=TEMPORARY.sub(INSIDE, done.output))
 
     def launch(self, job: Job, control: Control) -> Handle:
-        return ProcessHandle(self._python, job, control)
+        return ProcessHandle(self._python, job, control, self._cgroups)
 
     def orders(self, job: Job, handle: Handle) -> dict[str, Any]:
         assert isinstance(handle, ProcessHandle)

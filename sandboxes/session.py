@@ -6,6 +6,7 @@ the job's limits.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -24,6 +25,7 @@ from aide.sandboxes.transfer import Transfer
 
 TICK_SECONDS = 0.1
 GRACE_SECONDS = 5.0
+LINGER_SECONDS = 2.0
 HAND_OVER_SECONDS = 120.0
 CHUNK = 1 << 18
 SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
@@ -60,6 +62,7 @@ class Run:
     seconds: float = 0.0
     overdue: bool = False
     gone: bool = False
+    told: bool = False
     open: set[int] = field(default_factory=set)
 
 
@@ -129,10 +132,12 @@ def _follow(
                 selector.unregister(link)
                 run.report, run.seconds = _receive(link), time.monotonic() - start
                 run.gone = run.report is None
-                # Whatever still holds the output open now is no longer part of the job.
-                end = time.monotonic() + (HAND_OVER_SECONDS if run.report else 1.0)
-            if not run.report and not run.gone:
-                _watch(link, handle)
+                end = time.monotonic() + (HAND_OVER_SECONDS if run.report else LINGER_SECONDS)
+            if not (run.report or run.gone or run.told):
+                run.told = _watch(link, handle)
+            if run.report and run.transfer.complete:
+                # What still holds the output open has got away; it is not waited for.
+                end = min(end, time.monotonic() + LINGER_SECONDS)
             if time.monotonic() > end:
                 run.overdue = not run.report and not run.gone
                 break
@@ -153,11 +158,14 @@ def _drain(
         run.open.discard(descriptor)
 
 
-def _watch(link: socket.socket, handle: Handle) -> None:
+def _watch(link: socket.socket, handle: Handle) -> bool:
     """Tell the supervisor to end the program if it has passed a limit that no kernel keeps."""
     reason = handle.over()
     if reason:
-        link.send(reason.encode())
+        # It may have ended in this very moment; then its report is there to be read.
+        with contextlib.suppress(ConnectionError):
+            link.send(reason.encode())
+    return bool(reason)
 
 
 def _receive(link: socket.socket) -> Report | None:

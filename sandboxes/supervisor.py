@@ -3,10 +3,8 @@
 Runs inside, where only Python's standard library (3.9 or newer) can be counted on. It connects to
 the host's socket, says that it is ready, and receives one message: the orders as JSON, with three
 file descriptors (the program's text; a pipe for its output; a pipe for the files that it leaves).
-The end of the connection means that the host is gone, and ends everything.
-
-It is PID 1 of its own namespace, or a subreaper where there is no namespace, so that no process of
-the program can get away from it.
+The end of the connection means that the host is gone, and ends everything. It is PID 1 of its own
+namespace, or else a subreaper, so that no process of the program can get away from it.
 """
 
 from __future__ import annotations
@@ -34,6 +32,8 @@ IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGA
 CLEAN_UP_SECONDS = 1.5
 CHUNK = 1 << 20
 FILE, REFUSED = 0, 1
+REASONS = {errno.ENOENT: "missing", errno.ENOTDIR: "missing", errno.ELOOP: "a symbolic link"}
+REASONS[errno.ENXIO] = "not a regular file"  # what opening a socket gives
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -77,8 +77,7 @@ def limit(orders: dict[str, Any]) -> None:
 def become_program(orders: dict[str, Any], output: int) -> None:
     """In the forked child: its own session, output and limits, and nothing of the supervisor's."""
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    for name in IGNORED:
+    for name in ("SIGCHLD", *IGNORED):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.setsid()
@@ -137,78 +136,69 @@ def descendants() -> set[int]:
 
 def reap(program: int, known: int | None = None) -> int | None:
     """Take in every ended child; the program's wait status once it has ended."""
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return known
-        if pid == 0:
-            return known
-        if pid == program:
-            known = status
+    with contextlib.suppress(ChildProcessError):
+        while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+            known = ended[1] if ended[0] == program else known
+    return known
 
 
-def supervise(program: int, orders: dict[str, Any], link: socket.socket, wake: int) -> str:
-    """Wait for the program's end, and put its wait status into the orders.
+def supervise(
+    program: int, seconds: float, link: socket.socket, wake: int
+) -> tuple[str, int | None]:
+    """Wait for the program's end: why it is over, and its wait status if it has ended.
 
-    Returns:
-        Why it is over: "exit", "timeout", what the host said ("memory", "disk"), "" if the host
-        is gone.
+    Why is "exit", "timeout", what the host said ("memory", "disk"), or "" if the host is gone.
     """
-    end = time.monotonic() + orders["seconds"]
+    end = time.monotonic() + seconds
     while True:
         left = max(0.0, end - time.monotonic())
         ready, _, _ = select.select([link.fileno(), wake], [], [], min(left, 3600.0))
         if wake in ready:
             os.read(wake, 512)
-        orders["status"] = reap(program)
-        if orders["status"] is not None:
-            return "exit"
+        status = reap(program)
+        if status is not None:
+            return "exit", status
         if link.fileno() in ready:
-            return link.recv(64).decode()
+            return link.recv(64).decode(), None
         if time.monotonic() >= end:
-            return "timeout"
+            return "timeout", None
 
 
 def end_all(program: int, status: int | None) -> int | None:
     """Kill whatever is left and take it in; the program's wait status."""
     end = time.monotonic() + CLEAN_UP_SECONDS
-    while time.monotonic() < end:
-        for pid in [-1] if os.getpid() == 1 else list(descendants()):
+    while has_children() and time.monotonic() < end:
+        for pid in [-1] if os.getpid() == 1 else descendants():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        time.sleep(0.002)
         status = reap(program, status)
-        with contextlib.suppress(ChildProcessError):
-            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            time.sleep(0.002)
-            continue
-        break
     return status
 
 
+def has_children() -> bool:
+    with contextlib.suppress(ChildProcessError):
+        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        return True
+    return False
+
+
 def open_output(folder: str, name: str) -> int:
-    """Open a file without following a link at any step, and without waiting for a writer."""
+    """Open a regular file without following a link at any step, or waiting for a writer."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    place = os.open(folder, flags | os.O_DIRECTORY)
+    place = os.open(folder, flags)
     for part in name.split("/"):
         try:
             if stat.S_ISLNK(os.stat(part, dir_fd=place, follow_symlinks=False).st_mode):
-                raise OSError(errno.ELOOP, "a symbolic link")
+                raise OSError(errno.ELOOP, "a link")
             inner = os.open(part, flags, dir_fd=place)
         finally:
             os.close(place)
         place = inner
+    if not stat.S_ISREG(os.fstat(place).st_mode):
+        os.close(place)
+        raise OSError(errno.ENXIO, "")
     return place
-
-
-def refusal(error: OSError) -> str:
-    reasons = {
-        errno.ENOENT: "missing",
-        errno.ELOOP: "a symbolic link",
-        errno.ENXIO: "not a regular file",
-        errno.ENOTDIR: "missing",
-    }
-    return reasons.get(error.errno or 0, f"cannot be read: {error.strerror}")
 
 
 def hand_over(folder: str, name: str, cap: int, pipe: int) -> None:
@@ -216,14 +206,12 @@ def hand_over(folder: str, name: str, cap: int, pipe: int) -> None:
     try:
         file = open_output(folder, name)
     except OSError as error:
-        return refuse(refusal(error), pipe)
-    found = os.fstat(file)
-    if not stat.S_ISREG(found.st_mode):
-        return refuse("not a regular file", pipe)
-    if found.st_size > cap:
-        return refuse(f"larger than {cap} bytes", pipe)
-    write(pipe, struct.pack("!BQ", FILE, found.st_size))
+        return refuse(REASONS.get(error.errno or 0, f"cannot be read: {error.strerror}"), pipe)
     with os.fdopen(file, "rb", buffering=0) as source:
+        found = os.fstat(file)
+        if found.st_size > cap:
+            return refuse(f"larger than {cap} bytes", pipe)
+        write(pipe, struct.pack("!BQ", FILE, found.st_size))
         while block := source.read(CHUNK):
             write(pipe, block)
     return None
@@ -262,8 +250,8 @@ def report(why: str, status: int | None, orders: dict[str, Any]) -> bytes:
     return json.dumps(said).encode()
 
 
-def main(address: str, uid: int) -> None:
-    """Serve one job. Returns in the forked child only, after the program's last line."""
+def arrive(address: str, uid: int) -> socket.socket:
+    """Connect to the host, close this process to the program to come, say that it is ready."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     link.connect(address)
     if uid:
@@ -274,6 +262,12 @@ def main(address: str, uid: int) -> None:
     control(PR_SET_CHILD_SUBREAPER, 1)
     control(PR_SET_NO_NEW_PRIVS, 1)
     link.send(b"ready")
+    return link
+
+
+def main(address: str, uid: int) -> None:
+    """Serve one job. Returns in the forked child only, after the program's last line."""
+    link = arrive(address, uid)
     message, descriptors, _, _ = socket.recv_fds(link, 1 << 16, 3)
     if not message:
         os._exit(0)
@@ -290,8 +284,8 @@ def main(address: str, uid: int) -> None:
         become_program(orders, output)
         return execute(orders["folder"] + "/solution.py")
     os.close(output)
-    why = supervise(child, orders, link, wake)
-    status = end_all(child, orders["status"])
+    why, status = supervise(child, orders["seconds"], link, wake)
+    status = end_all(child, status)
     if why:
         link.send(report(why, status, orders))
         for name, cap in orders["outputs"].items():

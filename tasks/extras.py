@@ -83,17 +83,17 @@ def _may_hold_labels(path: Path, targets: Sequence[str]) -> bool:
         return True
     if kinds & TABLES:
         header = _header(path)
-        return any(target in header for target in targets)
+        return header is None or any(target in header for target in targets)
     return ".gz" in kinds
 
 
-def _header(path: Path) -> set[str]:
-    """The cells of a table's first line, whatever its delimiter."""
+def _header(path: Path) -> set[str] | None:
+    """The cells of a table's first line, whatever its delimiter; None if it cannot be read."""
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as raw:
             head = raw.read(HEAD)
     except (OSError, EOFError, zlib.error):
-        return set()
+        return None
     encoding = "utf-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     lines = head.decode(encoding, errors="replace").splitlines()[:1]
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -60,12 +61,16 @@ def load(
         "id": id,
     }
     told |= {"group": group, "time": time, "split": split, "holdout": holdout}
+    return _load(source, told, seed_of_split)
+
+
+def _load(source: str, told: Mapping[str, object], seed: int) -> FolderTask:
     folder, bundled = _find(source)
     files = open_files(folder)
     spec = read_spec(folder, told)
     text = read_goal(folder, spec)
-    judge = _judge(folder, spec, text, by_call=metric is not None)
-    made = _source(folder, files, spec, judge, seed_of_split, bundled)
+    judge = _judge(folder, spec, text, by_call=told["metric"] is not None)
+    made = _source(folder, files, spec, judge, seed, bundled)
     info = _info(made, text, _slug(spec.name or bundled or folder.resolve().name))
     task = FolderTask(info, _fingerprint(made, spec), made, spec.seconds, spec.needs_gpu)
     task.check_grader()

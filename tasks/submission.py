@@ -34,10 +34,6 @@ class Submission:
     cells: list[list[str]]
     values: Array
 
-    def rows(self, places: Array) -> Array:
-        """The values of some rows."""
-        return np.asarray(self.values[places])
-
 
 def read_submission(
     path: Path, form: Form, ids: Positions, of: str = "input/test.csv"

@@ -10,7 +10,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
@@ -87,6 +87,7 @@ def open_table(path: Path, fault: type[AideError]) -> Table:
         AideError: of the class `fault`: the file is missing, empty, not text, or its header has a
             name twice.
     """
+    # The csv module's limit is one for the process; its default of 128 KiB is short for a text.
     csv.field_size_limit(LONGEST_CELL)
     name = path.name
     try:
@@ -149,16 +150,21 @@ def _nonblank(reader: Iterable[list[str]]) -> Iterator[list[str]]:
     return (row for row in reader if row)
 
 
-class Lines:
-    """Rows made into CSV lines and kept, to be written in another order later."""
+class RowWriter:
+    """Writes rows as comma-separated lines.
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._writer = csv.writer(self, lineterminator="\n")
+    Args:
+        write: takes a line of text, its end included.
+    """
+
+    def __init__(self, write: Callable[[str], object]) -> None:
+        self._write = write
+        # Only with this line end does the csv module quote a cell that holds a carriage return.
+        self._writer = csv.writer(self, lineterminator="\r\n")
 
     def write(self, line: str) -> None:
-        """What the CSV writer calls; not for others."""
-        self.lines.append(line)
+        """What the csv module calls; not for others."""
+        self._write(f"{line[:-2]}\n")
 
     def add(self, row: Iterable[str]) -> None:
         self._writer.writerow(row)
@@ -167,16 +173,18 @@ class Lines:
 def write_rows(path: Path, header: Sequence[str], rows: Iterable[Iterable[str]]) -> None:
     """Write a comma-separated UTF-8 file that every user may read."""
     with path.open("w", encoding="utf-8", newline="") as out:
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+        writer = RowWriter(out.write)
+        writer.add(header)
+        for row in rows:
+            writer.add(row)
     path.chmod(0o644)
 
 
 def to_text(header: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     """A header and rows as CSV text."""
-    lines = Lines()
-    lines.add(header)
+    lines: list[str] = []
+    writer = RowWriter(lines.append)
+    writer.add(header)
     for row in rows:
-        lines.add(row)
-    return "".join(lines.lines)
+        writer.add(row)
+    return "".join(lines)

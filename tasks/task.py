@@ -81,7 +81,7 @@ class FolderTask:
         self.seconds, self.needs_gpu = seconds, needs_gpu
         real = len(source.data.ids) - source.data.labelled
         self._rows: Mapping[View, Rows] = view_rows(source.split, source.target, real, source.seed)
-        self._ids = {view: source.data.positions(rows.test) for view, rows in self._rows.items()}
+        self._ids: dict[View, Positions] = {}
         self._place = {int(row): place for place, row in enumerate(self._rows["search"].test)}
         self._parts = {"search": source.split.search, "final": source.split.final}
         self._preview = ""
@@ -94,6 +94,12 @@ class FolderTask:
     @property
     def fingerprint(self) -> str:
         return self._fingerprint
+
+    def _positions(self, view: View) -> Positions:
+        # Two threads may both make it; what they make is the same.
+        if view not in self._ids:
+            self._ids[view] = self._source.data.positions(self._rows[view].test)
+        return self._ids[view]
 
     def view(self, view: View) -> Path:
         with self._lock:
@@ -126,7 +132,7 @@ class FolderTask:
     def grade(self, submission: Path, part: Part) -> Score:
         rows = self._parts[part]
         places = np.array([self._place[int(row)] for row in rows])
-        found = read_submission(submission, self._source.form, self._ids["search"])
+        found = read_submission(submission, self._source.form, self._positions("search"))
         ids = [self._source.data.ids[row] for row in rows]
         return self._score(found, places, ids, rows)
 
@@ -146,7 +152,7 @@ class FolderTask:
         """Score the rows at some places of a submission."""
         judge, form = self._source.judge, self._source.form
         if isinstance(judge, Metric):
-            return score(judge, y, found.rows(places), len(self._info.classes))
+            return score(judge, y, found.values[places], len(self._info.classes))
         rows = [
             [text, *found.cells[place]] for text, place in zip(ids, places.tolist(), strict=True)
         ]
@@ -173,9 +179,10 @@ class FolderTask:
     def submission(self, submission: Path, view: View) -> str:
         source, form = self._source, self._source.form
         rows = self._rows[view].test
-        found = read_submission(submission, form, self._ids[view])
+        positions = self._positions(view)
+        found = read_submission(submission, form, positions)
         if source.files.test is None:
-            ids: Sequence[str] = self._ids[view].texts
+            ids: Sequence[str] = positions.texts
             chosen = found.cells
         else:
             place = {int(row): k for k, row in enumerate(rows)}
@@ -192,7 +199,7 @@ class FolderTask:
         path = labels or source.hidden
         if path is None or source.files.test is None:
             raise TaskError(
-                "there are no labels of the test set to grade with: give a CSV with "
+                "there are no labels of the test set to grade with; give (--labels) a CSV with "
                 f"{source.form.columns[0]} and {self._info.target}"
             )
         ids, answers = _read_labels(path, source.form.columns[0], source.data.answers)

@@ -24,7 +24,7 @@ from aide.interfaces import View
 from aide.tasks.columns import Columns, Files
 from aide.tasks.data import Data
 from aide.tasks.split import Split
-from aide.tasks.table import Lines, Table, write_rows
+from aide.tasks.table import RowWriter, Table, write_rows
 from aide.tasks.target import Target
 
 Array = NDArray[Any]
@@ -144,8 +144,9 @@ def _chosen(
 
 
 def _write_test(path: Path, test: Array, files: Files, columns: Columns, data: Data) -> None:
-    lines = Lines()
-    lines.add([columns.id, *columns.features] if columns.numbered else columns.features)
+    lines: list[str] = []
+    writer = RowWriter(lines.append)
+    writer.add([columns.id, *columns.features] if columns.numbered else columns.features)
     for table, first, last in (
         (files.train, 0, data.labelled),
         (files.test, data.labelled, len(data.ids)),
@@ -154,8 +155,8 @@ def _write_test(path: Path, test: Array, files: Files, columns: Columns, data: D
         if table is not None and len(part):
             chosen = _chosen(table, columns.features, part, data, first, columns.numbered)
             for cells in chosen:
-                lines.add(cells)
-    header, *body = lines.lines
+                writer.add(cells)
+    header, *body = lines
     place = dict(zip(np.sort(test).tolist(), body, strict=True))
     with path.open("w", encoding="utf-8", newline="") as out:
         out.write(header)

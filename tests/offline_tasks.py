@@ -57,7 +57,7 @@ def shop(rows: int = 260) -> pd.DataFrame:
     date = pd.Timestamp("2021-01-04") + pd.to_timedelta(rng.integers(0, 24 * 500, rows), unit="h")
     quality = rng.choice(["Po", "Fa", "TA", "Gd", "Ex"], rows)
     hour = np.asarray(date.hour)
-    sales = np.exp(1 + np.sin(hour / 24 * np.pi) * 2 + 0.2 * rng.normal(size=rows)).round()
+    sales = np.exp(1 + np.sin(hour / 24 * np.pi) * 4 + 0.3 * rng.normal(size=rows)).round()
     built = rng.integers(1900, 2000, rows)
     return pd.DataFrame(
         {
@@ -78,26 +78,30 @@ def shop(rows: int = 260) -> pd.DataFrame:
     )
 
 
+def diabetes() -> pd.DataFrame:
+    return pd.DataFrame(datasets.load_diabetes(as_frame=True).frame)
+
+
 def shifted_diabetes() -> pd.DataFrame:
     """Diabetes progression around its mean, so that half of the values are negative."""
-    frame = datasets.load_diabetes(as_frame=True).frame
+    frame = diabetes()
     return frame.assign(target=(frame["target"] - frame["target"].mean()).round(2))
 
 
 def graded_diabetes() -> pd.DataFrame:
-    frame = datasets.load_diabetes(as_frame=True).frame
+    frame = diabetes()
     return frame.assign(target=pd.qcut(frame["target"], 5, labels=False) + 1)
 
 
 def named_iris() -> pd.DataFrame:
     data = datasets.load_iris(as_frame=True)
     kinds = np.array(["setosa", "versicolor", "virginica"])[data.target]
-    frame = data.data.assign(**{"kind of flower": kinds})
+    frame = pd.DataFrame(data.data).assign(**{"kind of flower": kinds})
     return frame.sample(frac=1.0, random_state=0).reset_index(drop=True)
 
 
 def tumours() -> pd.DataFrame:
-    return datasets.load_breast_cancer(as_frame=True).frame
+    return pd.DataFrame(datasets.load_breast_cancer(as_frame=True).frame)
 
 
 FRAMES = {
@@ -106,7 +110,7 @@ FRAMES = {
     "grades": (graded_diabetes, "target", "label", "qwk"),
     "iris": (named_iris, "kind of flower", "classes", "log_loss"),
     "flowers": (named_iris, "kind of flower", "label", "accuracy"),
-    "tumours": (tumours, "target", "value", "roc_auc"),
+    "tumours": (tumours, "target", "probability", "roc_auc"),
 }
 
 

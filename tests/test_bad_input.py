@@ -109,7 +109,7 @@ def unknown_key(path: Path) -> list[str]:
         (unknown_metric, ["acuracy", "accuracy"]),
         (one_class, ["yes"]),
         (duplicate_ids, ["id"]),
-        (other_columns, ["test.csv", "x"]),
+        (other_columns, ["test.csv", "z"]),
         (unknown_key, ["metrik", "metric"]),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
@@ -273,16 +273,16 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     out = tmp_path / "run"
 
     def small_files() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (24_000, resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, resource.RLIM_INFINITY))
 
     env = {"PYTHONDONTWRITEBYTECODE": "1"}
     done = aide(
-        "run", task, "--steps", "12", "--out", out, cwd=tmp_path, env=env, preexec_fn=small_files
+        "run", task, "--steps", "5", "--out", out, cwd=tmp_path, env=env, preexec_fn=small_files
     )
     refuses(done, "could not be written", "resume")
     kept = (out / "journal.jsonl").read_bytes()
     assert kept.endswith(b"\n")
     resumed = aide("resume", out, "--json", cwd=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
-    assert '"nodes": 12' in resumed.stdout
+    assert '"nodes": 5' in resumed.stdout
     assert (out / "journal.jsonl").read_bytes().startswith(kept)

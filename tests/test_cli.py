@@ -92,7 +92,8 @@ def test_the_folder_holds_what_the_readme_says(run: Path) -> None:
     }  # fmt: skip
     report = (run / "report.md").read_text()
     assert "final holdout, scored once" in report
-    assert "nan" not in report.lower()
+    assert "± nan" not in report
+    assert "{" not in report
 
 
 def test_resume_with_more_steps_goes_on(run: Path, tmp_path: Path) -> None:

@@ -47,9 +47,7 @@ def start(out: Path, sandbox: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "sandbox", [pytest.param("docker", marks=pytest.mark.docker), "process"]
-)
+@pytest.mark.parametrize("sandbox", [pytest.param("docker", marks=pytest.mark.docker), "process"])
 def test_twenty_kills_lose_nothing(tmp_path: Path, sandbox: str) -> None:
     rng = random.Random(0)
     out = tmp_path / "run"

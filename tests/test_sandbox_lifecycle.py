@@ -19,7 +19,7 @@ import pytest
 from aide.errors import AideError, ConfigError, SandboxError, UnavailableError
 from aide.interfaces import Sandbox
 from aide.sandboxes import make_sandbox, probe
-from aide.sandboxes.engine import DEADLINE, JOB, OWNER, RUN
+from aide.sandboxes.engine import DEADLINE, JOB, OWNER, RUN, Engine
 from aide.sandboxes.owner import Owner
 from tests.sandbox_fixtures import KINDS, Bench, alive, python, start
 
@@ -189,6 +189,39 @@ def test_a_named_image_tells_its_packages(client: Any, python: Path, tmp_path: P
     image = next(tag for i in client.images.list("aide-mirror") for tag in i.tags)
     with pytest.raises(UnavailableError, match="has no usable python3"):
         make_sandbox("docker", run_id="x", image=image)
+
+
+@pytest.mark.docker
+def test_an_image_is_built_and_a_failed_build_says_why(
+    client: Any, python: Path, tmp_path: Path
+) -> None:
+    start("docker", python).close()
+    base = next(tag for i in client.images.list("aide-mirror") for tag in i.tags)
+    recipe, tag = tmp_path / "Dockerfile", f"aide-test:{uuid.uuid4().hex[:8]}"
+    engine = Engine()
+    try:
+        recipe.write_text(f"FROM {base}\nARG PACKAGES\nLABEL packages=${{PACKAGES}}\n")
+        engine.build(tag, tmp_path, {"PACKAGES": "numpy"})
+        assert client.images.get(tag).labels == {"packages": "numpy"}
+        client.images.remove(tag)
+        recipe.write_text(f"FROM {base}\nCOPY absent /\n")
+        with pytest.raises(AideError, match="absent"):
+            engine.build(tag, tmp_path, {})
+        assert not engine.reaches("127.0.0.1:9/none:1")
+    finally:
+        engine.close()
+
+
+def test_a_program_that_stops_its_supervisor_is_ended_by_the_host(
+    python: Path, tmp_path: Path
+) -> None:
+    sandbox = start("process", python)
+    code = "import os, time\nprint('before')\nos.kill(os.getppid(), 19)\ntime.sleep(60)\n"
+    done = Bench(sandbox, tmp_path).run(code, "working/out", seconds=0.5)
+    assert (done.status, done.output) == ("timeout", "before\n")
+    assert done.refused == {"working/out": "missing"}
+    assert done.seconds < 10
+    sandbox.close()
 
 
 def test_no_engine_is_one_clear_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

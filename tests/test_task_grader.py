@@ -49,7 +49,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def graded(folder: Path, program: str, train: list[str], **given: Any) -> FolderTask:
-    files = {"train.csv": train, "grade.py": program}
+    files: dict[str, str | list[str] | bytes] = {"train.csv": train, "grade.py": program}
     return loaded(make(folder, files), **({"maximize": True} | given))
 
 

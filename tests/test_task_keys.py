@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aide.tasks.keys import Keys, Positions, number
@@ -12,6 +12,7 @@ TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 
 
 @given(st.lists(st.integers(-(10**15), 10**15), min_size=1, unique=True))
+@settings(deadline=None)
 def test_whole_numbers_are_found_in_any_spelling(values: list[int]) -> None:
     positions = Positions([str(value) for value in values])
     for place, value in enumerate(values):
@@ -20,18 +21,21 @@ def test_whole_numbers_are_found_in_any_spelling(values: list[int]) -> None:
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, unique=True))
+@settings(deadline=None)
 def test_floats_are_found_as_python_writes_them(values: list[float]) -> None:
     positions = Positions([repr(value) for value in values])
     assert [positions.find(f"{value!r} ") for value in values] == list(range(len(values)))
 
 
 @given(st.lists(TEXT, min_size=1, unique_by=str.strip))
+@settings(deadline=None)
 def test_texts_are_found_where_they_stand(texts: list[str]) -> None:
     positions = Positions(texts, Keys(texts, distinct=True))
     assert [positions.find(text) for text in texts] == list(range(len(texts)))
 
 
 @given(TEXT)
+@settings(deadline=None)
 def test_number_is_finite_or_none(text: str) -> None:
     value = number(text)
     assert value is None or abs(value) < float("inf")

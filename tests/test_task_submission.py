@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aide.errors import InvalidSubmission, TaskError
@@ -148,6 +148,7 @@ def test_class_columns_come_in_the_order_of_the_classes(path: Path) -> None:
 
 
 @given(st.permutations(range(8)), st.data())
+@settings(deadline=None)
 def test_any_order_of_rows_reads_the_same(
     path: Path, order: list[int], data: st.DataObject
 ) -> None:
@@ -158,6 +159,7 @@ def test_any_order_of_rows_reads_the_same(
 
 
 @given(st.binary(max_size=80))
+@settings(deadline=None)
 def test_any_bytes_are_read_or_refused(path: Path, content: bytes) -> None:
     path.write_bytes(b"id,y\n" + content)
     with pytest.raises(InvalidSubmission):

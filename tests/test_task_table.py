@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aide.errors import InvalidSubmission, TaskError
@@ -22,6 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(st.lists(st.tuples(CELL, CELL, CELL), max_size=5))
+@settings(deadline=None)
 def test_every_cell_survives(folder: Path, rows: list[tuple[str, str, str]]) -> None:
     path = folder / "any.csv"
     write_rows(path, ("a", "b", "c"), rows)
@@ -29,6 +30,13 @@ def test_every_cell_survives(folder: Path, rows: list[tuple[str, str, str]]) -> 
     assert table.header == ("a", "b", "c")
     assert list(map(tuple, table.rows())) == rows
     assert to_text(("a", "b", "c"), rows) == path.read_bytes().decode()
+
+
+def test_line_ends_in_cells_survive(folder: Path) -> None:
+    path = folder / "ends.csv"
+    rows = [["\r", "a\rb"], ["\n", "\r\n"]]
+    write_rows(path, ["a", "b"], rows)
+    assert list(open_table(path, TaskError).rows()) == rows
 
 
 def test_numbers_are_not_reformatted(folder: Path) -> None:

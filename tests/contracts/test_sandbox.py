@@ -186,8 +186,11 @@ def test_processes_are_bounded(bench: Bench) -> None:
     )
     done = bench.run(code, pids=40)
     assert done.status in ("ok", "error")
-    if done.status == "ok":
+    if bench.sandbox.name == "docker":
         assert done.output == "39 Resource temporarily unavailable\n"
+    elif done.status == "ok":
+        count, _, reason = done.output.partition(" ")
+        assert (20 < int(count) < 60, reason) == (True, "Resource temporarily unavailable\n")
 
 
 def test_a_fork_bomb_ends_in_time(bench: Bench) -> None:
@@ -371,9 +374,13 @@ def test_orphans_are_taken_in(bench: Bench) -> None:
         "        os._exit(0)\n"
         "    os.wait()\n"
         "time.sleep(0.4)\n"
-        "lines = [open(f'/proc/{p}/stat').read().rpartition(')')[2].split()\n"
-        "         for p in os.listdir('/proc') if p.isdigit()]\n"
-        "print(sum(f[0] == 'Z' and int(f[1]) == os.getppid() for f in lines))\n"
+        "zombies = 0\n"
+        "for entry in os.listdir('/proc'):\n"
+        "    try:\n        text = open(f'/proc/{entry}/stat').read()\n"
+        "    except OSError:\n        continue\n"
+        "    fields = text.rpartition(')')[2].split()\n"
+        "    zombies += fields[0] == 'Z' and fields[1] == str(os.getppid())\n"
+        "print(zombies)\n"
     )
     assert bench.run(code).output == "0\n"
 

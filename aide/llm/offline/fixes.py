@@ -41,7 +41,9 @@ def _fill(recipe: Recipe, facts: Facts, found: re.Match[str]) -> Recipe:
 
 
 def _tolerate(recipe: Recipe, facts: Facts, found: re.Match[str]) -> Recipe:
-    better = {"onehot-strict": "onehot", "ordinal-strict": "ordinal"}
+    wide = recipe.text == "keep"
+    better = {"onehot-strict": "onehot-frequent" if wide else "onehot"}
+    better["ordinal-strict"] = "ordinal"
     return _each(recipe, lambda m: replace(m, encoder=better.get(m.encoder, m.encoder)))
 
 
@@ -163,7 +165,7 @@ FIXES: dict[str, Fix] = {
         lambda r, f, found: replace(r, columns="test"),
     ),
     "negative": Fix(
-        r"negative",
+        r"Logarithmic Error cannot|negative (?:value|number|prediction)|(?:be|is|are) negative|below (?:0|zero|-1)",
         "Keep the predictions at zero or above, since the metric takes a logarithm.",
         _never_negative,
     ),

@@ -121,8 +121,13 @@ def _balanced_metric(recipe: Recipe, facts: Facts) -> bool:
     return facts.metric in ("balanced_accuracy", "f1_macro", "f1", "mcc", "qwk")
 
 
+def _has_clock(recipe: Recipe, facts: Facts) -> bool:
+    return facts.has("time")
+
+
 _Case = tuple[Callable[[Recipe, Facts], bool], dict[str, float]]
 _CASES: tuple[_Case, ...] = (
+    (_has_clock, {"date-hour": 4.0, "date-weekend": 1.5, "date-cycles": 1.2}),
     (_counts_by_ratio, {"target-log1p": 12.0, "target-sqrt": 1.5}),
     (_is_skewed, {"target-log1p": 2.0}),
     (

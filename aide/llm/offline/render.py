@@ -28,7 +28,9 @@ _SCALE = {
     "standard": ["StandardScaler()"],
     "robust": ["RobustScaler()"],
     "minmax": ["MinMaxScaler()"],
-    "quantile": ['QuantileTransformer(200, output_distribution="normal", random_state=seed)'],
+    "quantile": [
+        'QuantileTransformer(n_quantiles=200, output_distribution="normal", random_state=seed)'
+    ],
     "power": ["PowerTransformer()"],
 }
 _TOLERANT = 'handle_unknown="use_encoded_value", unknown_value=-1'

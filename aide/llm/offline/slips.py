@@ -35,7 +35,9 @@ def _last(recipe: Recipe, change: Callable[[Member], Member]) -> Recipe:
 
 
 def _coded(name: str) -> Callable[[Recipe], Recipe]:
-    return lambda recipe: _last(recipe, lambda member: replace(member, encoder=name))
+    """All strings are coded alike, whatever they hold."""
+    text = "drop" if name == "onehot-sparse" else "keep"
+    return lambda r: replace(_last(r, lambda m: replace(m, encoder=name)), text=text)
 
 
 def _wrong_keyword(recipe: Recipe) -> Recipe:
@@ -49,21 +51,34 @@ def _needs_filling(recipe: Recipe, facts: Facts) -> bool:
 
 
 def _has_rare_levels(recipe: Recipe, facts: Facts) -> bool:
-    """A level that few rows have is likely to be unseen in some fold; texts always are."""
-    if recipe.text == "keep" and facts.has("text"):
+    """A level that few rows have is likely to be unseen in some fold; texts and dates are."""
+    if facts.has("text") or facts.has("date"):
         return True
-    return sum(c.unique > 4 for c in facts.features if c.kind == "category") > 3
+    return sum(c.unique > 5 for c in facts.features if c.kind == "category") > 3
+
+
+def _codes_rare_levels(recipe: Recipe, facts: Facts) -> bool:
+    """As above, where one column a level is a matter of course and not yet a wall."""
+    numeric = FAMILIES[recipe.members[-1].kind].numeric
+    return numeric and facts.rows < 5000 and _has_rare_levels(recipe, facts)
+
+
+def _ranks_rare_levels(recipe: Recipe, facts: Facts) -> bool:
+    return not FAMILIES[recipe.members[-1].kind].numeric and _has_rare_levels(recipe, facts)
 
 
 def _needs_dense(recipe: Recipe, facts: Facts) -> bool:
-    member = recipe.members[-1]
-    boosts = member.kind == "hgb"
-    dense = boosts or member.kind in ("gp", "bayes")
-    return facts.has("category") and dense
+    return facts.has("category") and recipe.members[-1].kind in ("hgb", "gp", "bayes")
 
 
 def _takes_parts_of_dates(recipe: Recipe, facts: Facts) -> bool:
     return facts.has("date") and any(name.startswith("date-") for name in recipe.features)
+
+
+def _may_go_below_zero(recipe: Recipe, facts: Facts) -> bool:
+    """Trees that are averaged stay within the target's range; the others need not."""
+    averages = recipe.kinds <= {"forest", "extra", "tree", "knn"}
+    return facts.metric == "rmsle" and recipe.target == "plain" and not averages
 
 
 def _can_be_negative(recipe: Recipe, facts: Facts) -> bool:
@@ -81,8 +96,8 @@ SLIPS: dict[str, Slip] = {
         lambda r: _last(r, lambda m: replace(m, imputer="none")),
         _MODEL,
     ),
-    "strict-codes": Slip(3.0, _has_rare_levels, _coded("onehot-strict"), _MODEL | {"prepare"}),
-    "strict-ordinals": Slip(1.0, _has_rare_levels, _coded("ordinal-strict"), _MODEL | {"prepare"}),
+    "strict-codes": Slip(3.0, _codes_rare_levels, _coded("onehot-strict"), _MODEL | {"prepare"}),
+    "strict-ordinals": Slip(2.0, _ranks_rare_levels, _coded("ordinal-strict"), _MODEL | {"prepare"}),
     "strings-left": Slip(
         2.0, lambda r, f: f.has("category"), _coded("none"), _MODEL | {"feature"}
     ),
@@ -125,7 +140,7 @@ SLIPS: dict[str, Slip] = {
     ),
     "negative-values": Slip(
         3.0,
-        lambda r, f: f.metric == "rmsle" and r.target == "plain" and r.clip != "none",
+        _may_go_below_zero,
         lambda r: replace(r, clip="none"),
         _ANY,
     ),
