@@ -29,8 +29,7 @@ from aide.registry import find
 from aide.replay import State, replay
 from aide.sandboxes import make_sandbox, probe
 from aide.sandboxes.environment import DEFAULT_PACKAGES
-from aide.tasks import load
-from aide.tasks.bundled import bundled_tasks
+from aide.tasks.load import load
 
 RUNS = Path("runs")
 
@@ -272,11 +271,6 @@ def _absolute(task: str) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def bundled() -> Mapping[str, str]:
-    """The bundled tasks: name to a line about each."""
-    return bundled_tasks()
 
 
 def probe_sandboxes() -> list[tuple[str, bool, str]]:

@@ -226,9 +226,9 @@ def grade(folder: Path, labels: Path | None, as_json: bool) -> None:
 @main.command()
 def tasks() -> None:
     """List the bundled tasks."""
-    from aide.build import bundled
+    from aide.tasks.bundled import bundled_tasks
 
-    for name, line in bundled().items():
+    for name, line in bundled_tasks().items():
         click.echo(f"{name:<12} {line}")
 
 

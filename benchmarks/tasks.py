@@ -25,8 +25,8 @@ from sklearn.preprocessing import OrdinalEncoder
 from aide.api import search
 from aide.interfaces import Task
 from aide.run import Run
-from aide.tasks import load
 from aide.tasks.bundled import bundled_folder, bundled_tasks
+from aide.tasks.load import load
 
 COLUMNS = (
     "baseline",

@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 from sklearn import datasets
 
-from aide.tasks import FolderTask, load
+from aide.tasks.load import load
+from aide.tasks.task import FolderTask
 
 Row = list[str]
 

@@ -59,17 +59,25 @@ def test_the_facts_of_a_prompt_are_read() -> None:
     assert known.rows > 100
     assert known.width == 12
     assert [c.name for c in known.features if c.missing] == ["yard_area"]
-    assert known.has("years") and known.has("scale") and known.has("time") and known.has("text")
+    assert known.has("years")
+    assert known.has("scale")
+    assert known.has("time")
+    assert known.has("text")
     assert not known.has("pixels")
-    assert known.target_column is not None and known.target_column.low >= 0
+    assert known.target_column is not None
+    assert known.target_column.low >= 0
 
 
 def test_images_classes_and_names_of_probabilities_are_read() -> None:
     digits, iris, tumours = facts("digits"), facts("iris"), facts("tumours")
-    assert digits.side == 8 and digits.class_count == 10 and digits.numeric_classes
+    assert digits.side == 8
+    assert digits.class_count == 10
+    assert digits.numeric_classes
     assert iris.classes == ("setosa", "versicolor", "virginica")
-    assert iris.columns[1:] == iris.classes and iris.predict == "probability"
-    assert tumours.positive == "1" and tumours.maximize
+    assert iris.columns[1:] == iris.classes
+    assert iris.predict == "probability"
+    assert tumours.positive == "1"
+    assert tumours.maximize
 
 
 @pytest.mark.parametrize("name", ["shop", "titanic", "digits", "grades", "iris"])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from aide.tasks import load
+from aide.tasks.load import load
 from tests.test_bad_input import FAST, make_task
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aide.errors import InvalidSubmission, TaskError
-from aide.tasks import FolderTask
+from aide.tasks.task import FolderTask
 from tests.task_folders import HOUSES, REAL, WINES, loaded, make, read, write
 
 ACCURACY = """

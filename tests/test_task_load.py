@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aide.errors import AideError, StorageError, TaskError
-from aide.tasks import load
+from aide.tasks.load import load
 from tests.task_folders import (
     HOUSES,
     REAL,
@@ -200,7 +200,7 @@ def test_fingerprints_tell_data_and_settings_apart(tmp_path: Path) -> None:
 
 def test_loading_prints_nothing(tmp_path: Path) -> None:
     built = iris(tmp_path / "task")
-    program = "import sys; from aide.tasks import load; load(sys.argv[1])"
+    program = "import sys; from aide.tasks.load import load; load(sys.argv[1])"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", program, str(built.folder)],
         capture_output=True,

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from aide.tasks import load
+from aide.tasks.load import load
 from tests.task_folders import HOUSES, breast_cancer, diabetes, iris_numbered, loaded, make, read
 
 PNG = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489")
 
 PROGRAM = """
 import sys
-from aide.tasks import load
+from aide.tasks.load import load
 task = load(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()

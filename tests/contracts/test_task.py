@@ -13,7 +13,7 @@ import pytest
 
 from aide.errors import InvalidSubmission
 from aide.interfaces import Part, Task, View
-from aide.tasks import load
+from aide.tasks.load import load
 from tests.task_folders import BUILDERS, Built, Row, read, write
 
 VIEWS: tuple[View, ...] = ("smoke", "search", "full")

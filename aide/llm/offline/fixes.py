@@ -165,7 +165,7 @@ FIXES: dict[str, Fix] = {
         lambda r, f, found: replace(r, columns="test"),
     ),
     "negative": Fix(
-        r"Logarithmic Error cannot|negative (?:value|number|prediction)|(?:be|is|are) negative|below (?:0|zero|-1)",
+        r"Logarithmic Error cannot|(?:be|is|are) negative|negative value|below (?:0|zero)",
         "Keep the predictions at zero or above, since the metric takes a logarithm.",
         _never_negative,
     ),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from aide.llm.offline.edit import Edit
 from aide.llm.offline.facts import Facts
+from aide.llm.offline.families import FAMILIES
 from aide.llm.offline.recipe import Recipe
 
 _GROUPS = {
@@ -27,7 +28,11 @@ _WEIGHTS = {
     "date-weekend": 2.5,
     "date-elapsed": 2.0,
     "quality-scale": 2.0,
-    "name-sums": 2.0,
+    "name-sums": 0.5,
+    "log-skewed": 0.3,
+    "drop-constant": 0.4,
+    "rare-levels": 0.5,
+    "missing-flags": 0.7,
     "year-gaps": 1.5,
     "numbers-as-levels": 0.5,
     "missing-count": 0.4,
@@ -101,6 +106,11 @@ def _is_strong(recipe: Recipe, facts: Facts) -> bool:
     return bool(recipe.kinds & {"hgb", "lightgbm", "gbm", "extra", "forest", "svm"})
 
 
+def _measures(recipe: Recipe, facts: Facts) -> bool:
+    """The first model weighs columns or distances, so that their scale matters."""
+    return FAMILIES[recipe.first.kind].numeric and not facts.side
+
+
 def _has_small_data(recipe: Recipe, facts: Facts) -> bool:
     return 0 < facts.rows < 3000
 
@@ -134,6 +144,9 @@ _CASES: tuple[_Case, ...] = (
         _is_image,
         {
             "use-svm": 8.0,
+            "log-skewed": 0.3,
+            "ratios": 0.2,
+            "products": 0.2,
             "scale-none": 4.0,
             "average-svm": 5.0,
             "weaker-penalty": 3.0,
@@ -153,6 +166,8 @@ _CASES: tuple[_Case, ...] = (
     (_has_many_rows, {"use-hgb": 3.0, "use-lightgbm": 3.0, "smaller-trees": 0.3}),
     (_has_small_data, {"smaller-trees": 2.0, "larger-leaves": 1.5, "more-rounds": 0.3}),
     (_has_small_data, {"larger-trees": 0.2, "average-svm": 2.0, "average-linear": 2.0}),
+    (_measures, {"log-skewed": 5.0, "numbers-as-levels": 2.0, "ratios": 1.5}),
+    (_is_wide_and_mixed, {"name-sums": 4.0, "reduce-select": 0.5}),
     (_is_wide_and_mixed, {"average-linear": 4.0, "average-elastic": 2.0, "log-skewed": 2.0}),
     (_boosts, {"average-extra": 1.5, "more-seeds": 1.2, "scale-none": 0.2}),
     (_balanced_metric, {"tune-threshold": 5.0, "tune-priors": 5.0, "balance-classes": 6.0}),

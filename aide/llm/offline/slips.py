@@ -97,7 +97,9 @@ SLIPS: dict[str, Slip] = {
         _MODEL,
     ),
     "strict-codes": Slip(3.0, _codes_rare_levels, _coded("onehot-strict"), _MODEL | {"prepare"}),
-    "strict-ordinals": Slip(2.0, _ranks_rare_levels, _coded("ordinal-strict"), _MODEL | {"prepare"}),
+    "strict-ordinals": Slip(
+        2.0, _ranks_rare_levels, _coded("ordinal-strict"), _MODEL | {"prepare"}
+    ),
     "strings-left": Slip(
         2.0, lambda r, f: f.has("category"), _coded("none"), _MODEL | {"feature"}
     ),
