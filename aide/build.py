@@ -222,7 +222,7 @@ def _parts(
         history=history,
         budget=Budget(config.steps, config.hours, spent=spent),
         limits=Limits(
-            seconds=config.run_seconds,
+            seconds=config.run_seconds or task.seconds or Limits().seconds,
             memory_mb=config.memory_mb,
             cpus=config.cpus,
             pids=config.pids,

@@ -78,7 +78,7 @@ def _settings(command: Any) -> Any:
         _setting("--group", help="Rows alike in this column stay on one side of a split."),
         _setting("--time", help="Split by this column's time."),
         _setting("--split", help="random, stratified, group or time.  [inferred]"),
-        _setting("--run-seconds", type=float, help="Wall time of one solution.  [600]"),
+        _setting("--run-seconds", type=float, help="Wall time of one solution, seconds.  [600]"),
         _setting("--memory-mb", type=int, help="Memory of one solution, MiB.  [4096]"),
         _setting("--cpus", type=float, help="Processors of one solution.  [1]"),
         _setting("--image", help="Docker image: auto, mirror or a name.  [auto]"),

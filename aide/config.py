@@ -47,7 +47,7 @@ class Config(BaseModel):
     image: str = Field("auto", description="Docker image: auto, mirror or a name")
     python: Path | None = Field(None, description="run solutions with this interpreter")
     packages: tuple[str, ...] = Field((), description="more packages for the solutions")
-    run_seconds: float = Field(600, gt=0, description="wall time of one solution")
+    run_seconds: float | None = Field(None, gt=0, description="wall time of one solution")
     memory_mb: int = Field(4096, ge=64, description="memory of one solution, MiB")
     cpus: float = Field(1.0, gt=0, description="processors of one solution")
     pids: int = Field(256, ge=8, description="processes and threads of one solution")

@@ -42,6 +42,10 @@ class Task(Protocol):
     def fingerprint(self) -> str:
         """A hash of the data and the split: two runs with the same one can be compared."""
 
+    @property
+    def seconds(self) -> float | None:
+        """The wall time that the task's own settings give one run, or None."""
+
     def view(self, view: View) -> Path:
         """The folder that a solution sees as `input/`, made on first use.
 

@@ -25,6 +25,7 @@ class State:
         elapsed: seconds that the run was at work.
         usage: of all model calls.
         final: the "final" event of the latest finish, or None.
+        finals: how many nodes the final holdout has been used for.
         stop: the latest "stop" event, or None if the run ended without one.
     """
 
@@ -35,6 +36,7 @@ class State:
     elapsed: float = 0.0
     usage: Usage = field(default_factory=Usage)
     final: Event | None = None
+    finals: int = 0
     stop: Event | None = None
 
     @property
@@ -100,6 +102,8 @@ def apply(state: State, event: Event) -> None:
         node = Node(proposal.id, proposal.action, proposal.candidate, outcome)
         state.tree.add(node, state.hashes.pop(node.id))
     elif kind == "final":
+        if state.final is None or state.final["node"] != event["node"]:
+            state.finals += 1
         state.final = event
     elif kind == "stop":
         state.stop = event

@@ -68,6 +68,7 @@ def _values(state: State) -> dict[str, Any]:
         "first": first,
         "path": tree.lineage(best.id) if best else [],
         "final": state.final,
+        "finals": state.finals,
         "final_score": score_from(state.final["final"]) if state.final else None,
         "pending": len(state.pending),
         "elapsed": state.elapsed,

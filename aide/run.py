@@ -67,6 +67,11 @@ class Run:
         return score_from(final["final"])
 
     @property
+    def finals(self) -> int:
+        """How many nodes the final holdout has been used for: one, unless the run was extended."""
+        return self._state.finals
+
+    @property
     def solution(self) -> Path | None:
         """The best program, once one works."""
         path = self._folder.best / "solution.py"

@@ -82,7 +82,9 @@ def tell(finished: Run) -> None:
     click.echo(f"  first working solution  {format_score(first.score)}  (node {first.id})")
     click.echo(f"  best solution           {format_score(best.score)}  (node {best.id})")
     if finished.final is not None:
-        click.echo(f"  best, final holdout     {format_score(finished.final)}  (scored once)")
+        once = finished.finals == 1
+        used = "scored once" if once else f"used for {finished.finals} nodes by now"
+        click.echo(f"  best, final holdout     {format_score(finished.final)}  ({used})")
     click.echo(f"program     {_short(finished.path / 'best' / 'solution.py')}")
     click.echo(f"submission  {_short(finished.path / 'best' / 'submission.csv')}")
     click.echo(f"report      {_short(finished.path / 'report.md')}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import uuid
 from collections.abc import Mapping, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import Any
 
 from aide.errors import AideError, UnavailableError
 from aide.sandboxes.docker import Image
@@ -85,18 +85,19 @@ def _named(engine: Engine, name: str, about: str) -> Image:
 
 
 def _packages_inside(engine: Engine, name: str) -> Mapping[str, str]:
-    def listing() -> Any:
-        return engine.client.containers.run(
-            name,
-            entrypoint=["python3", "-I", "-c", LIST_PACKAGES],
-            network_mode="none",
-            cap_drop=["ALL"],
-            labels={OWNER: str(engine.me)},
-            remove=True,
-        )
-
+    options = {
+        "entrypoint": ["python3", "-I", "-c", LIST_PACKAGES],
+        "network_mode": "none",
+        "cap_drop": ["ALL"],
+        "labels": {OWNER: str(engine.me)},
+    }
     try:
-        return listed(engine.ask(listing).decode())
+        container = engine.start(name, f"aide-packages-{uuid.uuid4().hex[:8]}", options)
+        try:
+            engine.ask(container.wait)
+            return listed(engine.ask(lambda: container.logs(stderr=False)).decode())
+        finally:
+            engine.remove(container.id)
     except (AideError, ValueError) as error:
         raise UnavailableError(f"the image {name} has no usable python3: {error}") from error
 

@@ -100,6 +100,15 @@ def named_iris() -> pd.DataFrame:
     return frame.sample(frac=1.0, random_state=0).reset_index(drop=True)
 
 
+def letters() -> pd.DataFrame:
+    """Short texts alone: about food, or about tools."""
+    rng = np.random.default_rng(1)
+    words = [["bread", "milk", "apple", "rice", "soup"], ["saw", "nail", "drill", "bolt", "pipe"]]
+    kinds = rng.integers(0, 2, 200)
+    texts = [" ".join([*rng.choice(words[kind], 4), f"no {n}"]) for n, kind in enumerate(kinds)]
+    return pd.DataFrame({"text": texts, "kind": kinds})
+
+
 def tumours() -> pd.DataFrame:
     return pd.DataFrame(datasets.load_breast_cancer(as_frame=True).frame)
 
@@ -110,6 +119,7 @@ FRAMES = {
     "grades": (graded_diabetes, "target", "label", "qwk"),
     "iris": (named_iris, "kind of flower", "classes", "log_loss"),
     "flowers": (named_iris, "kind of flower", "label", "accuracy"),
+    "letters": (letters, "kind", "label", "accuracy"),
     "tumours": (tumours, "target", "probability", "roc_auc"),
 }
 

@@ -184,11 +184,13 @@ def test_an_image_that_cannot_be_had_is_one_clear_sentence(client: Any) -> None:
 
 
 @pytest.mark.docker
-def test_a_named_image_tells_its_packages(client: Any, python: Path, tmp_path: Path) -> None:
+def test_a_named_image_without_a_python_is_refused(client: Any, python: Path) -> None:
     start("docker", python).close()
     image = next(tag for i in client.images.list("aide-mirror") for tag in i.tags)
     with pytest.raises(UnavailableError, match="has no usable python3"):
         make_sandbox("docker", run_id="x", image=image)
+    mine = {"label": f"{OWNER}={Owner.me()}"}
+    assert not client.containers.list(all=True, filters=mine)
 
 
 @pytest.mark.docker

@@ -64,7 +64,14 @@ def plain_recipe(kind: str, facts: Facts) -> Recipe:
             recipe = replace(recipe, target="standard")
         if facts.metric == "rmsle":
             recipe = replace(recipe, clip="zero")
-    return recipe
+    plain = facts.number_of("int", "float", "bool", "category")
+    return recipe if plain else with_bare_minimum(recipe, facts)
+
+
+def with_bare_minimum(recipe: Recipe, facts: Facts) -> Recipe:
+    """The recipe with columns out of texts and dates, which it would leave out otherwise."""
+    names = ["words", "text-shape"] if facts.has("text") else []
+    return recipe.with_features(*names, *(["date-parts"] if facts.has("date") else []))
 
 
 def draft(facts: Facts, attempts: tuple[Attempt, ...], ambition: int, rng: Random) -> Recipe:

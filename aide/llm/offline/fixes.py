@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from aide.llm.offline.drafts import member_for, plain_recipe
+from aide.llm.offline.drafts import member_for, plain_recipe, with_bare_minimum
 from aide.llm.offline.facts import Facts
 from aide.llm.offline.families import FAMILIES
 from aide.llm.offline.features import FEATURES
@@ -174,6 +174,11 @@ FIXES: dict[str, Fix] = {
         "Write the submission as the sample has it: its columns, and values of its kind.",
         _write_as_asked,
     ),
+    "nothing-left": Fix(
+        r"0 feature\(s\)|at least one array or dtype is required|No objects to concatenate",
+        "Make columns out of the texts and dates, since no other column is left.",
+        lambda r, f, found: with_bare_minimum(r, f),
+    ),
     "few-rows": Fix(
         r"least populated class|n_splits|cross-validation but provided less",
         "Do without inner folds, since a class has too few rows for them.",
@@ -191,24 +196,18 @@ def fix(recipe: Recipe, facts: Facts, log: str, tries: int) -> tuple[str, Recipe
     """A correction for a failed run: one sentence on it, and the corrected recipe.
 
     Args:
-        tries: how many corrections of this failure were made already; after some, the program is
-            made plain instead of the message being read.
+        tries: how many answers to this failure were refused; each takes the next best idea.
     """
-    for known in FIXES.values() if tries < 2 else ():
+    ideas: list[tuple[str, Recipe]] = []
+    for known in FIXES.values():
         found = re.search(known.pattern, log, re.IGNORECASE | re.MULTILINE)
-        better = known.apply(recipe, facts, found) if found else recipe
-        if better != recipe:
-            return known.plan, better
-    return _plain(recipe, facts, tries)
-
-
-def _plain(recipe: Recipe, facts: Facts, tries: int) -> tuple[str, Recipe]:
+        if found:
+            ideas.append((known.plan, known.apply(recipe, facts, found)))
     plain = plain_recipe(recipe.first.kind, facts)
-    if plain != recipe and tries < 2:
-        return "Go back to plain preprocessing of the columns with the same model.", plain
+    ideas.append(("Go back to plain preprocessing of the columns with the same model.", plain))
     for kind in ("forest", "tree", "linear"):
-        plain = plain_recipe(kind, facts)
-        if plain != recipe:
-            break
-    title = FAMILIES[plain.first.kind].title
-    return f"Use {title} with plain preprocessing, which is certain to run.", plain
+        title = FAMILIES[kind].title
+        plan = f"Use {title} with plain preprocessing, which is certain to run."
+        ideas.append((plan, plain_recipe(kind, facts)))
+    new = [(plan, better) for plan, better in ideas if better != recipe]
+    return new[min(tries, len(new) - 1)]
