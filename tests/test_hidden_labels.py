@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,10 +69,10 @@ def labels(path: Path) -> dict[str, str]:
 
 
 @pytest.fixture(params=[pytest.param("docker", marks=pytest.mark.docker), "bubblewrap"])
-def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+def sandbox(request: pytest.FixtureRequest) -> Iterator[Sandbox]:
     made = start(request.param, solution_python())
-    request.addfinalizer(made.close)
-    return made
+    yield made
+    made.close()
 
 
 def test_no_file_inside_holds_a_hidden_label(sandbox: Sandbox, tmp_path: Path) -> None:

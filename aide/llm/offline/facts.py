@@ -242,7 +242,8 @@ def _join_runs(columns: list[Column]) -> list[Column]:
 
 def _run(run: list[Column], count: int) -> Column:
     kind = "float" if any(c.kind == "float" for c in run) else "int"
-    low, high = min(c.low for c in run), max(c.high for c in run)
+    known = [c for c in run if c.low <= c.high] or run
+    low, high = min(c.low for c in known), max(c.high for c in known)
     return Column(run[0].name, kind, count, 0, any(c.missing for c in run), low, high)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -111,9 +112,8 @@ def _environment() -> Environment:
 
 
 def _literal(text: str) -> str:
-    """Python text of a string, in double quotes."""
-    body = repr("'" + text)[2:-1]
-    return '"' + body.replace('\\"', '"').replace('"', '\\"') + '"'
+    """Python text of a string, in double quotes; JSON's strings are Python's too."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _names(features: list[str]) -> list[str]:
