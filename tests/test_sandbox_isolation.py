@@ -112,7 +112,7 @@ def test_the_hosts_secrets_cannot_be_read(bench: Bench) -> None:
     secret.write_text("the hidden labels")
     code = (
         "import os\n"
-        f"for path in ('/etc/shadow', {str(secret)!r}, '/var/run/docker.sock', '/root/.ssh'):\n"
+        f"for path in ('/etc/shadow', {str(secret)!r}, '/var/run/docker.sock', '/home/x'):\n"
         "    try:\n        os.stat(path); open(path).read(); print('read', path)\n"
         "    except OSError:\n        print('no')\n"
         "print(os.getuid() != 0, [p for p in os.listdir('/proc') if p.isdigit()].__len__() < 5)\n"
@@ -147,3 +147,23 @@ def test_the_supervisor_cannot_be_read(bench: Bench) -> None:
         "    except OSError:\n        print('closed')\n"
     )
     assert bench.run(code).output == "-1\nclosed\nclosed\nclosed\n"
+
+
+def test_orphans_are_taken_in(bench: Bench) -> None:
+    code = (
+        "import os, time\n"
+        "for _ in range(20):\n"
+        "    if os.fork() == 0:\n"
+        "        if os.fork() == 0:\n            time.sleep(0.05)\n"
+        "        os._exit(0)\n"
+        "    os.wait()\n"
+        "time.sleep(0.4)\n"
+        "zombies = 0\n"
+        "for entry in os.listdir('/proc'):\n"
+        "    try:\n        text = open(f'/proc/{entry}/stat').read()\n"
+        "    except OSError:\n        continue\n"
+        "    fields = text.rpartition(')')[2].split()\n"
+        "    zombies += fields[0] == 'Z' and fields[1] == str(os.getppid())\n"
+        "print(zombies)\n"
+    )
+    assert bench.run(code).output == "0\n"

@@ -232,26 +232,6 @@ def test_a_full_disk_is_contained_and_flagged(bench: Bench) -> None:
     assert done.flags == ("disk-full",)
 
 
-def test_orphans_are_taken_in(bench: Bench) -> None:
-    code = (
-        "import os, time\n"
-        "for _ in range(20):\n"
-        "    if os.fork() == 0:\n"
-        "        if os.fork() == 0:\n            time.sleep(0.05)\n"
-        "        os._exit(0)\n"
-        "    os.wait()\n"
-        "time.sleep(0.4)\n"
-        "zombies = 0\n"
-        "for entry in os.listdir('/proc'):\n"
-        "    try:\n        text = open(f'/proc/{entry}/stat').read()\n"
-        "    except OSError:\n        continue\n"
-        "    fields = text.rpartition(')')[2].split()\n"
-        "    zombies += fields[0] == 'Z' and fields[1] == str(os.getppid())\n"
-        "print(zombies)\n"
-    )
-    assert bench.run(code).output == "0\n"
-
-
 def test_worker_processes_work(bench: Bench) -> None:
     code = (
         "import multiprocessing as mp\nfrom joblib import Parallel, delayed\n"
