@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
 import resource
 import shutil
 import subprocess
@@ -14,23 +13,10 @@ from typing import Any
 
 import pytest
 
-AIDE = [sys.executable, "-m", "aide"]
-FAST = {"AIDE_SANDBOX": "process", "AIDE_PYTHON": sys.executable}
+from tests.commands import aide
 
 
-def aide(*args: str | Path, cwd: Path, env: dict[str, str] | None = None, **options: Any) -> Any:
-    return subprocess.run(
-        [*AIDE, *map(str, args)],
-        cwd=cwd,
-        env={**os.environ, **FAST, **(env or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
-
-
-def refuses(done: Any, *words: str) -> None:
+def refuses(done: subprocess.CompletedProcess[str], *words: str) -> None:
     """The process said what is wrong, in one sentence, and ended with status 2."""
     assert done.returncode == 2, done.stdout + done.stderr
     assert "Traceback" not in done.stderr

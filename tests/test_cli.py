@@ -6,27 +6,13 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-AIDE = [sys.executable, "-m", "aide"]
-FAST = {"AIDE_SANDBOX": "process", "AIDE_PYTHON": sys.executable}
-"""Solutions run as plain processes with this interpreter: what is tested here is the rest."""
-
-
-def aide(*args: str | Path, cwd: Path, env: dict[str, str] | None = None) -> Any:
-    return subprocess.run(
-        [*AIDE, *map(str, args)],
-        cwd=cwd,
-        env={**os.environ, **FAST, **(env or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+from tests.commands import AIDE, FAST, aide
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,8 @@ from aide.engine import Engine, Evaluate, Propose, Record, Stop
 from aide.node import Action, Candidate, Node, Outcome, Proposal, Score
 from aide.policies.greedy import Greedy
 from aide.tree import Tree
-from tests.builders import make_node, make_proposal
+from tests.trees import node as make_node
+from tests.trees import proposed
 
 
 class Mute:
@@ -62,7 +63,7 @@ def test_a_stuck_policy_ends_the_run_with_a_reason() -> None:
 
 
 def test_what_an_earlier_session_left_is_evaluated_first_and_not_proposed_again() -> None:
-    left = make_proposal(make_node(1))
+    left = proposed(make_node(1))
     engine = Engine(Tree(True), Greedy(), steps=2, pending=[left])
     assert engine.start() == [Evaluate(left)]
     assert engine.finished(finish(left, 0.1)) == [Propose(2, Action("draft"))]

@@ -12,7 +12,7 @@ import pytest
 from aide.errors import RunFolderError
 from aide.history import History
 from aide.node import Action, Candidate, Node, Outcome, Score
-from tests.builders import make_node
+from tests.trees import node as make_node
 
 
 def git(path: Path, *args: str) -> str:
@@ -103,7 +103,8 @@ def test_without_git_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_what_is_lost_is_made_again(tmp_path: Path) -> None:
-    nodes = [make_node(1, value=1), make_node(2, "improve", (1,), value=2)]
+    child = make_node(2, "improve", (1,), value=2, code="print(2)\n")
+    nodes = [make_node(1, value=1), child]
     history = History(tmp_path / "solutions")
     for node in nodes:
         history.commit(node)

@@ -19,7 +19,8 @@ from aide.journal import VERSION, Journal, read_events
 from aide.node import Node
 from aide.replay import finished_event, proposed_event, replay
 from aide.tree import Tree
-from tests.builders import make_node, make_proposal, random_tree
+from tests.trees import grow, proposed
+from tests.trees import node as make_node
 
 START: dict[str, Any] = {"event": "start", "version": VERSION, "task": {"maximize": True}}
 
@@ -27,7 +28,7 @@ START: dict[str, Any] = {"event": "start", "version": VERSION, "task": {"maximiz
 def events_of(tree: Tree) -> list[dict[str, Any]]:
     events = [START]
     for node in tree:
-        events += [proposed_event(make_proposal(node), f"hash {node.id}"), finished_event(node)]
+        events += [proposed_event(proposed(node), f"hash {node.id}"), finished_event(node)]
     return events
 
 
@@ -46,7 +47,7 @@ def nodes_of(tree: Tree) -> list[Node]:
 def test_the_tree_is_the_replay_of_its_journal(
     tmp_path_factory: pytest.TempPathFactory, size: int, seed: int
 ) -> None:
-    tree = random_tree(size, seed)
+    tree = grow(seed, size)
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
     write(path, events_of(tree))
     state = replay(read_events(path))
@@ -62,7 +63,7 @@ def test_the_tree_is_the_replay_of_its_journal(
 def test_a_cut_anywhere_loses_only_what_was_not_whole(
     tmp_path_factory: pytest.TempPathFactory, seed: int, share: float
 ) -> None:
-    events = events_of(random_tree(8, seed))
+    events = events_of(grow(seed, 8))
     path = tmp_path_factory.mktemp("journal") / "journal.jsonl"
     write(path, events)
     content = path.read_bytes()
@@ -77,7 +78,7 @@ def test_a_cut_anywhere_loses_only_what_was_not_whole(
 
 def test_garbage_in_the_middle_is_named_by_its_line(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    write(path, events_of(random_tree(4, 1)))
+    write(path, events_of(grow(1, 4)))
     lines = path.read_bytes().split(b"\n")
     lines[3] = b"\xff\x00 not json"
     path.write_bytes(b"\n".join(lines))
@@ -111,9 +112,9 @@ def test_an_empty_journal_says_so(tmp_path: Path) -> None:
 def test_what_is_proposed_but_not_finished_is_pending(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     node = make_node(1)
-    write(path, [START, proposed_event(make_proposal(node), "hash")])
+    write(path, [START, proposed_event(proposed(node), "hash")])
     state = replay(read_events(path))
-    assert state.pending == {1: make_proposal(node)}
+    assert state.pending == {1: proposed(node)}
     assert state.next_id == 2
     assert not len(state.tree)
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from aide.tasks.load import load
-from tests.test_bad_input import FAST, make_task
+from tests.commands import FAST
+from tests.test_bad_input import make_task
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 
 from aide.interfaces import Limits, TaskInfo
-from aide.node import FIXABLE, Action, Candidate, Node, Outcome, Score, Status
+from aide.node import FIXABLE, Action, Candidate, Node, Outcome, Proposal, Score, Status
 from aide.tree import Tree
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -68,6 +68,11 @@ def node(
     return Node(node_id, Action(operator, parents), Candidate(plan, code), outcome)
 
 
+def proposed(finished: Node) -> Proposal:
+    """What a node was before it ran."""
+    return Proposal(finished.id, finished.action, finished.candidate)
+
+
 def grow(seed: int, size: int, *, maximize: bool = True, debug: float = 0.5) -> Tree:
     """A random tree of a size: drafts, improvements of working nodes, debugs of failing ones.
 
@@ -86,7 +91,8 @@ def grow(seed: int, size: int, *, maximize: bool = True, debug: float = 0.5) -> 
             action = Action("draft")
         value = round(rng.random(), 2) if rng.random() < 0.6 else None
         status: Status = rng.choice(("error", "timeout", "invalid-output", "rejected"))
-        tree.add(node(node_id, action.operator, action.parents, value=value, status=status))
+        made = node(node_id, action.operator, action.parents, value=value, status=status)
+        tree.add(made, f"hash {node_id}")
         if value is not None:
             working.append(node_id)
         elif status in FIXABLE:
