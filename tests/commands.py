@@ -10,6 +10,12 @@ from typing import Any
 
 AIDE = [sys.executable, "-m", "aide"]
 FAST = {"AIDE_SANDBOX": "process", "AIDE_PYTHON": sys.executable}
+ROOT = Path(__file__).parents[1]
+GUESSING = {
+    "AIDE_MODEL": "tests.author:Author",
+    "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+}
+"""Settings for a search that costs next to nothing: programs that guess."""
 
 
 def aide(

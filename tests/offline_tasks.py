@@ -71,7 +71,7 @@ def shop(rows: int = 260) -> pd.DataFrame:
             "renewed_year": built + rng.integers(0, 50, rows),
             "hall_area": rng.lognormal(4, 1, rows).round(1),
             "yard_area": np.where(rng.random(rows) < 0.2, np.nan, rng.lognormal(3, 1, rows)),
-            "floors": rng.integers(1, 6, rows),
+            "floors": np.where(rng.random(rows) < 0.05, np.nan, rng.integers(1, 6, rows)),
             "code": [f"{rng.choice(['AB', 'CD'])} {n % 90}" for n in range(rows)],
             "sales": sales.astype(int),
         }

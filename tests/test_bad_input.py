@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import aide
+from tests.commands import GUESSING, aide
 
 
 def refuses(done: subprocess.CompletedProcess[str], *words: str) -> None:
@@ -153,7 +153,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of two steps, for copies of it to be spoilt."""
     folder = tmp_path_factory.mktemp("finished")
     task = make_task(folder / "task")
-    done = aide("run", task, "--steps", "2", "--out", folder / "run", cwd=folder)
+    done = aide("run", task, "--steps", "2", "--out", folder / "run", cwd=folder, env=GUESSING)
     assert done.returncode == 0, done.stderr
     return folder / "run"
 
@@ -180,7 +180,7 @@ def test_a_journal_cut_in_mid_line_is_no_fault(run: Path) -> None:
         lines[finish] = lines[finish][:40]
 
     spoil(run, cut)
-    done = aide("resume", run, "--json", cwd=run)
+    done = aide("resume", run, "--json", cwd=run, env=GUESSING)
     assert done.returncode == 0, done.stderr
     assert '"nodes": 2' in done.stdout
 
@@ -189,7 +189,7 @@ def test_a_journal_cut_in_mid_line_is_no_fault(run: Path) -> None:
 def test_garbage_in_the_middle_of_a_journal(run: Path, command: str) -> None:
     spoil(run, lambda lines: lines.__setitem__(2, "garbage\n"))
     before = (run / "journal.jsonl").read_bytes()
-    refuses(aide(command, run, cwd=run), "line 3", "journal.jsonl")
+    refuses(aide(command, run, cwd=run, env=GUESSING), "line 3", "journal.jsonl")
     assert (run / "journal.jsonl").read_bytes() == before
 
 
@@ -216,7 +216,11 @@ def test_a_second_writer(run: Path) -> None:
     with holder:
         assert holder.stdout is not None
         holder.stdout.readline()
-        refuses(aide("resume", run, "--steps", "3", cwd=run), "another process", str(holder.pid))
+        refuses(
+            aide("resume", run, "--steps", "3", cwd=run, env=GUESSING),
+            "another process",
+            str(holder.pid),
+        )
         assert aide("show", run, cwd=run).returncode == 0, "readers are not shut out"
         holder.communicate()
 
@@ -229,7 +233,7 @@ def test_data_that_changed_since_the_start(run: Path, tmp_path: Path) -> None:
         for line in config.read_text().splitlines()
     ]
     config.write_text("\n".join(lines) + "\n")
-    refuses(aide("resume", run, "--steps", "3", cwd=run), "data")
+    refuses(aide("resume", run, "--steps", "3", cwd=run, env=GUESSING), "data")
 
 
 @pytest.mark.parametrize(
@@ -261,14 +265,14 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     def small_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, resource.RLIM_INFINITY))
 
-    env = {"PYTHONDONTWRITEBYTECODE": "1"}
+    env = {"PYTHONDONTWRITEBYTECODE": "1", **GUESSING}
     done = aide(
-        "run", task, "--steps", "5", "--out", out, cwd=tmp_path, env=env, preexec_fn=small_files
+        "run", task, "--steps", "20", "--out", out, cwd=tmp_path, env=env, preexec_fn=small_files
     )
     refuses(done, "could not be written", "resume")
     kept = (out / "journal.jsonl").read_bytes()
     assert kept.endswith(b"\n")
-    resumed = aide("resume", out, "--json", cwd=tmp_path)
+    resumed = aide("resume", out, "--json", cwd=tmp_path, env=GUESSING)
     assert resumed.returncode == 0, resumed.stderr
-    assert '"nodes": 5' in resumed.stdout
+    assert '"nodes": 20' in resumed.stdout
     assert (out / "journal.jsonl").read_bytes().startswith(kept)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands import AIDE, FAST, aide
+from tests.commands import AIDE, FAST, GUESSING, aide
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_run_ends_with_one_json_line(tmp_path: Path) -> None:
-    done = aide("run", "titanic", "--steps", "2", "--json", cwd=tmp_path)
+    done = aide("run", "titanic", "--steps", "4", "--json", cwd=tmp_path, env=GUESSING)
     assert done.returncode == 0, done.stderr
     [line] = done.stdout.splitlines()
     summary = json.loads(line)
@@ -40,13 +40,13 @@ def test_run_ends_with_one_json_line(tmp_path: Path) -> None:
         True,
     )
     assert list(summary["best"]) == ["node", "operator", "score", "se"]
-    assert summary["nodes"] == 2
+    assert summary["nodes"] == 4
     assert Path(summary["submission"]).is_file()
     assert 0 < summary["final"] < 1
 
 
 def test_nothing_is_printed_while_it_works_off_a_terminal(tmp_path: Path) -> None:
-    done = aide("run", "titanic", "--steps", "1", "--json", cwd=tmp_path)
+    done = aide("run", "titanic", "--steps", "1", "--json", cwd=tmp_path, env=GUESSING)
     assert "\x1b" not in done.stdout + done.stderr
     assert "node 1" not in done.stderr
 
@@ -96,8 +96,8 @@ def test_resume_with_more_steps_goes_on(run: Path, tmp_path: Path) -> None:
 def test_a_signal_stops_cleanly_and_the_run_goes_on_later(tmp_path: Path, sign: int) -> None:
     out = tmp_path / "run"
     process = subprocess.Popen(
-        [*AIDE, "run", "titanic", "--steps", "6", "--out", str(out)],
-        env={**os.environ, **FAST},
+        [*AIDE, "run", "titanic", "--steps", "12", "--out", str(out)],
+        env={**os.environ, **FAST, **GUESSING},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -109,12 +109,12 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on_later(tmp_path: Path, sign: 
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     finished = journal(out).count('"finished"')
-    assert 2 <= finished < 6
+    assert 2 <= finished < 12
     assert '"reason": "interrupted"' in journal(out)
     assert (out / "report.md").is_file()
     assert (out / "best" / "submission.csv").is_file()
-    done = aide("resume", out, "--json", cwd=tmp_path)
-    assert json.loads(done.stdout)["nodes"] == 6
+    done = aide("resume", out, "--json", cwd=tmp_path, env=GUESSING)
+    assert json.loads(done.stdout)["nodes"] == 12
 
 
 def journal(out: Path) -> str:

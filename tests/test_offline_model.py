@@ -58,7 +58,7 @@ def test_the_facts_of_a_prompt_are_read() -> None:
     assert known.packages == {"numpy", "pandas", "scikit-learn", "scipy"}
     assert known.rows > 100
     assert known.width == 12
-    assert [c.name for c in known.features if c.missing] == ["yard_area"]
+    assert [c.name for c in known.features if c.missing] == ["yard_area", "floors"]
     assert known.has("years")
     assert known.has("scale")
     assert known.has("time")

@@ -23,7 +23,7 @@ def seconds(recipe: Recipe, facts: Facts) -> float:
 
 def allowed_seconds(facts: Facts) -> float:
     """The longest estimate that an author accepts: far below the limit, since it is rough."""
-    return min(60.0, facts.seconds / 4)
+    return min(60.0, facts.seconds / 6)
 
 
 def _width(recipe: Recipe, facts: Facts) -> float:
@@ -40,9 +40,9 @@ def _member(member: Member, rows: int, width: float, recipe: Recipe, facts: Fact
     if member.reduce == "polynomial":
         width += width * width / 2
     steps = {
-        "hgb": lambda: _trees(member, "max_iter", 100, 1e-3 + rows * width * 1e-8) * groups,
+        "hgb": lambda: _trees(member, "max_iter", 100, 2e-3 + rows * width * 2e-8) * groups,
         "lightgbm": lambda: (
-            _trees(member, "n_estimators", 100, 5e-4 + rows * width * 6e-9) * groups
+            _trees(member, "n_estimators", 100, 1e-3 + rows * width * 1e-8) * groups
         ),
         "gbm": lambda: _trees(member, "n_estimators", 100, rows * width * 1.2e-7) * groups,
         "forest": lambda: _trees(member, "n_estimators", 100, _deep(rows, width, facts)),

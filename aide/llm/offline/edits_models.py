@@ -90,7 +90,33 @@ def _pick(kind: str) -> Edit:
     )
 
 
+def _raw(kind: str, adds: bool) -> Edit:
+    """A model on unscaled pixels: they share one unit, and the empty border should stay small."""
+    member = replace(member_for(kind), scaler="none")
+
+    def applies(recipe: Recipe, facts: Facts) -> bool:
+        room = _mixes(recipe) and len(recipe.members) < 3 if adds else True
+        return facts.side > 0 and room and usable(kind, recipe, facts)
+
+    def apply(recipe: Recipe) -> Recipe:
+        if not adds:
+            return recipe.with_first(member)
+        combine = "average" if recipe.combine == "single" else recipe.combine
+        return replace(recipe, members=(*recipe.members, member), combine=combine)
+
+    title = FAMILIES[kind].title
+    verb = "Average with" if adds else "Replace the first model by"
+    return Edit(
+        f"{'average' if adds else 'use'}-{kind}-pixels",
+        "ensemble" if adds else "model",
+        f"{verb} {title} on the pixels as they are, since their common scale is signal.",
+        applies,
+        apply,
+    )
+
+
 MODEL_EDITS = [
+    *(_raw(kind, adds) for kind in ("svm", "knn", "mlp") for adds in (False, True)),
     *(_swap(kind) for kind in FAMILIES),
     *(_add(kind) for kind in FAMILIES if kind not in ("tree", "bayes")),
     *(_pick(kind) for kind in ("linear", "forest", "hgb")),

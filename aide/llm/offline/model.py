@@ -15,8 +15,8 @@ from aide.llm.offline.recipe import Recipe, parse_recipe
 from aide.llm.offline.render import render
 from aide.llm.offline.slips import draft_slip, edit_slip
 
-DRAFT_SLIPS = 0.34
-EDIT_SLIPS = 0.2
+DRAFT_SLIPS = 0.32
+EDIT_SLIPS = 0.16
 
 
 class OfflineModel:

@@ -30,7 +30,7 @@ class Slip:
 
 
 def _last(recipe: Recipe, change: Callable[[Member], Member]) -> Recipe:
-    """The member that came last is the one that was just written."""
+    """The last member is the one that was just written; see `edit_slip`."""
     return replace(recipe, members=(*recipe.members[:-1], change(recipe.members[-1])))
 
 
@@ -161,7 +161,13 @@ def draft_slip(recipe: Recipe, facts: Facts, share: float, rng: Random) -> Recip
 def edit_slip(recipe: Recipe, edit: Edit, facts: Facts, share: float, rng: Random) -> Recipe:
     """The recipe after an edit, with a mistake that comes with such edits, in a share of cases."""
     fitting = [slip for slip in SLIPS.values() if edit.group in slip.groups]
-    return _maybe(recipe, fitting, facts, share, rng)
+    if edit.group != "model":
+        return _maybe(recipe, fitting, facts, share, rng)
+    # An edit of this group replaces the first member, where the others add or change the last.
+    first, *others = recipe.members
+    turned = _maybe(replace(recipe, members=(*others, first)), fitting, facts, share, rng)
+    *others, first = turned.members
+    return replace(turned, members=(first, *others))
 
 
 def _maybe(recipe: Recipe, slips: list[Slip], facts: Facts, share: float, rng: Random) -> Recipe:
