@@ -22,7 +22,7 @@ demo: $(VENV)/ready
 	$(BIN)/aide run titanic --steps 12 --seed 0
 
 test: $(VENV)/ready
-	$(BIN)/python -m pytest $(TESTS)
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(TESTS)
 
 check: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -13,7 +13,7 @@ from aide.llm.offline.edits import EDITS
 from aide.llm.offline.facts import Facts
 from aide.llm.offline.families import FAMILIES
 from aide.llm.offline.features import FEATURES
-from aide.llm.offline.priors import prior
+from aide.llm.offline.priors import CASES, WEIGHTS, prior
 from aide.llm.offline.recipe import Recipe, parse_recipe
 from aide.llm.offline.render import render
 from aide.operators import edits as operator_edits
@@ -33,6 +33,11 @@ def test_there_are_many_edits_with_names_and_plans_of_their_own() -> None:
     plans = {edit.plan[:100] for edit in EDITS.values()}
     assert len(plans) == len(EDITS)
     assert all(edit.plan.endswith(".") and len(edit.plan) < 160 for edit in EDITS.values())
+
+
+def test_priors_are_about_edits_that_exist() -> None:
+    assert set(WEIGHTS) <= set(EDITS)
+    assert {name for _, factors in CASES for name in factors} <= set(EDITS)
 
 
 def test_every_feature_has_an_edit() -> None:

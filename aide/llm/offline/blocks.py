@@ -17,6 +17,7 @@ def change_blocks(old: str, new: str) -> str | None:
         The blocks; None if most lines change, so that the whole program says it better.
     """
     a, b = old.splitlines(), new.splitlines()
+    # Junk detection would take frequent lines, such as closing brackets, for no match at all.
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     hunks = [(i1, i2, j1, j2) for tag, i1, i2, j1, j2 in matcher.get_opcodes() if tag != "equal"]
     if not hunks or sum(i2 - i1 for i1, i2, _, _ in hunks) > _REWRITE_SHARE * len(a):

@@ -190,6 +190,7 @@ def _columns(text: str) -> list[Column]:
         return []
     columns = []
     for line in text[start:].splitlines()[1:]:
+        # A preview may be cut short, so the list ends where its form does.
         if not line.startswith("- "):
             break
         columns += _rest_of_columns(line) or _column(line)

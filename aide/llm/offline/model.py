@@ -83,6 +83,7 @@ def _program(plan: str, recipe: Recipe, question: Question) -> str:
 def _change(plan: str, parent: Solution, old: Recipe, new: Recipe, question: Question) -> str:
     """The change as blocks if the parent still is what the author wrote, else a whole program."""
     blocks = None
+    # What others changed in the program is not in the recipe, so blocks might undo it by halves.
     if parent.code.strip() == render(old, question.facts).strip():
         blocks = change_blocks(parent.code, render(new, question.facts))
     return f"{plan}\n\n{blocks}\n" if blocks else _program(plan, new, question)

@@ -17,7 +17,7 @@ _GROUPS = {
     "parameter": 0.8,
     "target": 0.7,
 }
-_WEIGHTS = {
+WEIGHTS = {
     "titles": 5.0,
     "group-size": 3.0,
     "first-letter": 2.0,
@@ -135,8 +135,8 @@ def _has_clock(recipe: Recipe, facts: Facts) -> bool:
     return facts.has("time")
 
 
-_Case = tuple[Callable[[Recipe, Facts], bool], dict[str, float]]
-_CASES: tuple[_Case, ...] = (
+Case = tuple[Callable[[Recipe, Facts], bool], dict[str, float]]
+CASES: tuple[Case, ...] = (
     (_has_clock, {"date-hour": 4.0, "date-weekend": 1.5, "date-cycles": 1.2}),
     (_counts_by_ratio, {"target-log1p": 12.0, "target-sqrt": 1.5}),
     (_is_skewed, {"target-log1p": 2.0}),
@@ -181,8 +181,8 @@ _CASES: tuple[_Case, ...] = (
 
 def prior(edit: Edit, recipe: Recipe, facts: Facts) -> float:
     """How promising an edit is, above 0; only the ratio of two of them means something."""
-    weight = _GROUPS[edit.group] * _WEIGHTS.get(edit.name, 1.0)
-    for case, factors in _CASES:
+    weight = _GROUPS[edit.group] * WEIGHTS.get(edit.name, 1.0)
+    for case, factors in CASES:
         if edit.name in factors and case(recipe, facts):
             weight *= factors[edit.name]
     return weight

@@ -142,6 +142,7 @@ def recipe_lines(recipe: Recipe) -> list[str]:
 
 def parse_recipe(code: str) -> Recipe | None:
     """The recipe in a program's docstring; None if there is none that can be read."""
+    # The docstring is data here: a person may have edited it, so nothing in it is trusted.
     found = re.search(r'^Recipe:\n((?:    .*\n)+)"""', code, re.MULTILINE)
     if not found:
         return None

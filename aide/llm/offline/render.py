@@ -93,6 +93,7 @@ def _program(values: Mapping[str, object]) -> str:
     template = _environment().get_template("solution.py.j2")
     body = template.render(**values, imports="")
     text = template.render(**values, imports="\n".join(import_lines(body)))
+    # The templates are spaced loosely; an edit's blocks must not hold blank lines that moved.
     text = re.sub(r"[ \t]+\n", "\n", text)
     text = re.sub(r"\n{3,}", "\n\n", text)
     return re.sub(r"\n{2,}(?=def |class |SCALE |if __name__)", "\n\n\n", text).strip() + "\n"
