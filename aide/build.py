@@ -13,9 +13,9 @@ from aide.budget import Budget
 from aide.calls import RecordedModel
 from aide.config import Config, read_config
 from aide.engine import Engine
-from aide.errors import AideError, ConfigError, RunFolderError, StorageError
+from aide.errors import AideError, RunFolderError, StorageError
 from aide.finish import finish
-from aide.folder import RunFolder, next_folder, write_atomic
+from aide.folder import RunFolder, new_folder, write_atomic
 from aide.history import History
 from aide.interfaces import Limits, Model, OnEvent, Operator, Policy, Sandbox, Task
 from aide.journal import VERSION, Journal, read_events
@@ -88,9 +88,9 @@ def new_session(config: Config, on_event: OnEvent) -> Iterator[Session]:
     """
     task = load_task(config)
     model, policy = make_model(config), make_policy(config)
-    folder = RunFolder(config.out or next_folder(RUNS, task.info.name))
     with contextlib.ExitStack() as stack:
         sandbox = stack.enter_context(_sandbox(config, model))
+        folder = RunFolder(config.out or new_folder(RUNS, task.info.name))
         folder.create()
         stack.enter_context(folder.writing())
         history = stack.enter_context(contextlib.closing(History(folder.solutions)))
@@ -99,7 +99,10 @@ def new_session(config: Config, on_event: OnEvent) -> Iterator[Session]:
         journal = stack.enter_context(Journal(folder.journal))
         start = _start_event(task, model, sandbox, config)
         journal.append(start)
-        parts = _parts(config, folder, task, model, sandbox, journal, history, on_event, 0.0)
+        calls = stack.enter_context(Journal(folder.calls, sync=False))
+        parts = _parts(
+            config, folder, task, model, sandbox, journal, history, calls, on_event, 0.0
+        )
         on_event({"event": "start", "run": str(folder.path), "sandbox": sandbox.about, **start})
         yield Session(parts, replay([start]), policy)
 
@@ -124,7 +127,7 @@ def resumed_session(
     with contextlib.ExitStack() as stack:
         stack.enter_context(folder.writing())
         state = replay(read_events(folder.journal))
-        config = _changed(read_config(folder.config), changes)
+        config = read_config(folder.config, changes)
         task = load_task(config)
         if task.fingerprint != state.start["task"]["fingerprint"]:
             raise RunFolderError(
@@ -136,8 +139,10 @@ def resumed_session(
         history = stack.enter_context(contextlib.closing(History(folder.solutions)))
         write_atomic(folder.config, config.to_toml())
         journal = stack.enter_context(Journal(folder.journal))
+        calls = stack.enter_context(Journal(folder.calls, sync=False))
+        spent = state.elapsed
         parts = _parts(
-            config, folder, task, model, sandbox, journal, history, on_event, state.elapsed
+            config, folder, task, model, sandbox, journal, history, calls, on_event, spent
         )
         parts.write({"event": "resume", "at": _now(), "changes": dict(changes)})
         on_event({"event": "resume", "run": str(folder.path), "sandbox": sandbox.about})
@@ -206,6 +211,7 @@ def _parts(
     sandbox: Sandbox,
     journal: Journal,
     history: History,
+    calls: Journal,
     on_event: OnEvent,
     spent: float,
 ) -> Parts:
@@ -215,7 +221,7 @@ def _parts(
     return Parts(
         folder=folder,
         task=task,
-        model=RecordedModel(model, folder.calls),
+        model=RecordedModel(model, calls),
         operators=operators,
         sandbox=sandbox,
         journal=journal,
@@ -254,14 +260,6 @@ def _start_event(task: Task, model: Model, sandbox: Sandbox, config: Config) -> 
         "sandbox": sandbox.about,
         "packages": dict(sandbox.packages()),
     }
-
-
-def _changed(config: Config, changes: Mapping[str, Any]) -> Config:
-    given = {key: value for key, value in changes.items() if value is not None}
-    try:
-        return Config.model_validate({**config.model_dump(), **given})
-    except ValueError as error:
-        raise ConfigError(f"the run cannot be resumed with {given}: {error}") from error
 
 
 def _absolute(task: str) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from aide.errors import ModelError
-from aide.folder import storing
 from aide.interfaces import Model, Reply, Request
+from aide.journal import Journal
 
 
 class RecordedModel:
@@ -20,14 +18,14 @@ class RecordedModel:
 
     Args:
         model: the model that answers.
-        path: the file to append to.
+        book: the file to append to.
         clock: seconds; passed in by tests.
     """
 
     def __init__(
-        self, model: Model, path: Path, clock: Callable[[], float] = time.monotonic
+        self, model: Model, book: Journal, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._model, self._path, self._clock = model, path, clock
+        self._model, self._book, self._clock = model, book, clock
         self._lock = threading.Lock()
 
     @property
@@ -45,8 +43,6 @@ class RecordedModel:
         return reply
 
     def _write(self, request: Request, result: dict[str, Any], seconds: float) -> None:
-        line = json.dumps(
-            {"model": self.name, "request": asdict(request), **result, "seconds": seconds}
-        )
-        with self._lock, storing(str(self._path)), self._path.open("a", encoding="ascii") as out:
-            out.write(line + "\n")
+        call = {"model": self.name, "request": asdict(request), **result, "seconds": seconds}
+        with self._lock:
+            self._book.append(call)

@@ -13,6 +13,9 @@ import click
 
 from aide.errors import AideError, StorageError
 
+INTERRUPTED = 130
+"""The exit status of a command that Ctrl-C or SIGTERM stopped, as shells have it."""
+
 
 class _Failure(click.ClickException):
     """An error with an exit status of its own."""
@@ -28,6 +31,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            sys.exit(INTERRUPTED)
         except AideError as error:
             raise _Failure(str(error), error.exit_code) from error
         except OSError as error:

@@ -83,14 +83,19 @@ def load_config(
     return _validated(merged, sources)
 
 
-def read_config(path: Path) -> Config:
+def read_config(path: Path, changes: Mapping[str, Any] | None = None) -> Config:
     """The configuration kept in a run's folder.
 
+    Args:
+        path: the file.
+        changes: settings of the command line or the call that are to differ from the file's.
+
     Raises:
-        ConfigError: it is missing, damaged or of another version.
+        ConfigError: it is missing, damaged or of another version, or a change cannot be used.
     """
-    settings = _from_file(path)
-    return _validated(settings, dict.fromkeys(settings, str(path)))
+    settings, given = _from_file(path), dict(changes or {})
+    sources = dict.fromkeys(settings, str(path)) | dict.fromkeys(given, "the command line")
+    return _validated(settings | given, sources)
 
 
 def _validated(settings: Mapping[str, Any], sources: Mapping[str, str]) -> Config:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
 import shutil
 import tempfile
@@ -150,9 +151,22 @@ class RunFolder:
                 shutil.rmtree(old, ignore_errors=True)
 
 
-def next_folder(base: Path, name: str) -> Path:
-    """The first free `base/name-1`, `base/name-2`, ..."""
-    number = 1
-    while (base / f"{name}-{number}").exists():
-        number += 1
-    return base / f"{name}-{number}"
+def new_folder(base: Path, name: str) -> Path:
+    """Make the first free one of `base/name-1`, `base/name-2`, ...; nobody else gets the same.
+
+    Raises:
+        RunFolderError: it cannot be made.
+    """
+    for number in itertools.count(1):
+        path = base / f"{name}-{number}"
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RunFolderError(
+                f"the run's folder {path} cannot be made: {error.strerror}; "
+                "choose another with --out"
+            ) from error
+        return path
+    raise AssertionError("unreachable")

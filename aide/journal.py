@@ -20,17 +20,21 @@ class Journal:
 
     A last line that a crash cut is dropped on opening; a write that fails half-way is taken back,
     so that what is in the file is always whole lines.
+
+    Args:
+        path: the file; made if missing.
+        sync: wait for each event to be on disk; False for a file that only people read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, sync: bool = True) -> None:
+        self._path, self._sync = path, sync
         with storing(str(path)):
             self._stream = path.open("a+b")
             end = _end_of_last_line(path)
             self._stream.truncate(end)
 
     def append(self, event: Mapping[str, Any]) -> None:
-        """Write one event and flush it to disk.
+        """Write one event, on disk when this returns.
 
         Raises:
             StorageError: it could not be written; the journal is as it was.
@@ -43,7 +47,8 @@ class Journal:
                 data = memoryview(line.encode("ascii"))
                 while data:
                     data = data[os.write(self._stream.fileno(), data) :]
-                os.fsync(self._stream.fileno())
+                if self._sync:
+                    os.fsync(self._stream.fileno())
         except StorageError:
             self._stream.truncate(size)
             raise

@@ -23,9 +23,6 @@ from aide.run import Run, load
 if TYPE_CHECKING:
     from aide.build import Session
 
-INTERRUPTED = 130
-"""The exit status of a run that Ctrl-C or SIGTERM stopped, as shells have it."""
-
 
 def work(begin: Callable[[OnEvent], AbstractContextManager[Session]], as_json: bool) -> None:
     """Run a session under the terminal's progress, then say what came of it."""
@@ -39,7 +36,7 @@ def work(begin: Callable[[OnEvent], AbstractContextManager[Session]], as_json: b
     else:
         tell(finished)
     if finished.reason == "interrupted":
-        sys.exit(INTERRUPTED)
+        raise KeyboardInterrupt
     if finished.best is None:
         sys.exit(1)
 

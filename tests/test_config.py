@@ -65,4 +65,7 @@ def test_a_kept_configuration_reads_back_the_same(tmp_path: Path) -> None:
     config = Config(task="a", hours=0.5, out=tmp_path, packages=("x",), goal='two\nlines "q"')
     (tmp_path / "config.toml").write_text(config.to_toml(), encoding="utf-8")
     assert read_config(tmp_path / "config.toml") == config
+    assert read_config(tmp_path / "config.toml", {"steps": 9}).steps == 9
+    with pytest.raises(ConfigError, match="steps = 0 in the command line"):
+        read_config(tmp_path / "config.toml", {"steps": 0})
     assert "metric" not in tomllib.loads(config.to_toml())

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from aide.errors import RunFolderError, StorageError
-from aide.folder import RunFolder, next_folder, write_atomic
+from aide.folder import RunFolder, new_folder, write_atomic
 
 
 def test_a_second_writer_is_refused_and_told_who_writes(tmp_path: Path) -> None:
@@ -93,6 +93,10 @@ def test_no_run_here(tmp_path: Path) -> None:
 
 
 def test_the_next_folder_is_the_first_free_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
     for name in ("t-1", "t-2", "t-7", "other-3"):
         (tmp_path / name).mkdir()
-    assert next_folder(tmp_path, "t").name == "t-3"
+    assert new_folder(tmp_path, "t").name == "t-3"
+    assert new_folder(tmp_path, "t").name == "t-4"
+    with pytest.raises(RunFolderError, match=r"cannot be made.*--out"):
+        new_folder(tmp_path / "file", "t")
