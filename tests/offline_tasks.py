@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,8 @@ from aide.tasks.load import load
 
 PACKAGES = {"numpy": "2.4.6", "pandas": "3.1.1", "scikit-learn": "1.9.1", "scipy": "1.17.1"}
 LIMITS = Limits(seconds=120)
+_FOLDERS = TemporaryDirectory(prefix="offline-")
+atexit.register(_FOLDERS.cleanup)
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ def task(name: str) -> Task:
     if name in ("titanic", "digits"):
         return load(name)
     make, target, predict, metric = FRAMES[name]
-    folder = Path(mkdtemp(prefix="offline-")) / name
+    folder = Path(_FOLDERS.name) / name
     write_task(folder, make(), target, predict, metric)
     return load(str(folder))
 
