@@ -1,4 +1,4 @@
-"""The prompts' exact texts, and their size. To renew them: AIDE_UPDATE_GOLDEN=1 pytest."""
+"""The prompts' exact texts, and their size. To renew them: AIDE_TEST_UPDATE_GOLDEN=1 pytest."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def asked(tree: Tree, action: Action) -> Request:
 
 def check(name: str, text: str) -> None:
     path = GOLDEN / f"{name}.txt"
-    if os.environ.get("AIDE_UPDATE_GOLDEN"):
+    if os.environ.get("AIDE_TEST_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)
         path.write_text(text + "\n", "utf-8")
     assert text + "\n" == path.read_text("utf-8")
