@@ -27,7 +27,7 @@ from aide.parts import Parts
 from aide.policies import POLICIES
 from aide.registry import find
 from aide.replay import State, replay
-from aide.sandboxes import make_sandbox, probe
+from aide.sandboxes import make_sandbox
 from aide.sandboxes.environment import DEFAULT_PACKAGES
 from aide.tasks.load import load
 
@@ -269,8 +269,3 @@ def _absolute(task: str) -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def probe_sandboxes() -> list[tuple[str, bool, str]]:
-    """Each sandbox: its name, whether it can be used here, and a sentence on that."""
-    return probe()

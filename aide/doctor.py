@@ -75,9 +75,9 @@ def _cache() -> Finding:
 
 
 def _sandboxes() -> list[Finding]:
-    from aide.build import probe_sandboxes
+    from aide.sandboxes import probe
 
     try:
-        return [Finding(name, ok, False, says) for name, ok, says in probe_sandboxes()]
+        return [Finding(name, ok, False, says) for name, ok, says in probe()]
     except AideError as error:
         return [Finding("sandboxes", False, True, str(error))]
