@@ -8,6 +8,7 @@ import docker
 import pytest
 
 from aide.sandboxes import probe
+from aide.sandboxes.owner import Owner
 
 
 def require_engine() -> None:
@@ -19,11 +20,16 @@ def require_engine() -> None:
         pytest.skip(says)
 
 
-def our_containers() -> list[str]:
-    """The names of all containers, running or not, that carry the project's label."""
+def left_containers() -> list[str]:
+    """The names of all containers, running or not, that this process or a dead one made.
+
+    Those of a search that is at work beside the tests are nobody's business.
+    """
+    me = Owner.me()
     client = docker.from_env(timeout=20)
     try:
         found = client.containers.list(all=True, filters={"label": "aide.run"})
-        return sorted(container.name for container in found)
+        owners = {c.name: Owner.parse(c.labels["aide.owner"]) for c in found}
+        return sorted(n for n, o in owners.items() if o is None or o == me or o.is_dead(me))
     finally:
         client.close()

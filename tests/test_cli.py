@@ -118,7 +118,7 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on_later(
     assert 2 <= finished < 12
     if len(signs) == 1:
         assert '"reason": "interrupted"' in journal(out)
-    assert (out / "report.md").is_file()
+        assert (out / "report.md").is_file()
     assert (out / "best" / "submission.csv").is_file()
     done = aide("resume", out, "--json", cwd=tmp_path, env=GUESSING)
     assert json.loads(done.stdout)["nodes"] == 12

@@ -15,7 +15,7 @@ import pytest
 
 from aide.run import load
 from tests.commands import AIDE, FAST, GUESSING
-from tests.engine import our_containers, require_engine
+from tests.engine import left_containers, require_engine
 
 KILLS = 20
 STEPS = 30
@@ -73,7 +73,7 @@ def test_twenty_kills_lose_nothing(tmp_path: Path, sandbox: str) -> None:
     assert process.returncode == 0, errors.decode()
     check_whole(out, known)
     if sandbox == "docker":
-        assert our_containers() == []
+        assert left_containers() == []
 
 
 def check_whole(out: Path, known: dict[int, str]) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import aide
 from aide.node import Status
-from tests.engine import our_containers, require_engine
+from tests.engine import left_containers, require_engine
 from tests.sandbox_fixtures import solution_python
 from tests.test_bad_input import make_task
 
@@ -98,4 +98,4 @@ def test_every_hostile_program_is_contained(tmp_path: Path, sandbox: str) -> Non
     assert run.best is None
     assert (task / "train.csv").read_bytes() == before
     if sandbox == "docker":
-        assert our_containers() == []
+        assert left_containers() == []

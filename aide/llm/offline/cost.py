@@ -37,6 +37,9 @@ def _member(member: Member, rows: int, width: float, recipe: Recipe, facts: Fact
     groups = facts.class_count if facts.class_count > 2 else 1
     if member.encoder.startswith("onehot"):
         width += 6.0 * facts.number_of("category")
+        if recipe.text == "keep":
+            many = [c.unique for c in facts.features if c.kind in ("text", "date")]
+            width += sum(many)
     if member.reduce == "polynomial":
         width += width * width / 2
     steps = {

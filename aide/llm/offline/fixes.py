@@ -53,7 +53,8 @@ def _encode(recipe: Recipe, facts: Facts, found: re.Match[str]) -> Recipe:
             replace(member, encoder=_usual_encoder(member)) if member.encoder == "none" else member
         )
 
-    return _each(recipe, encoded)
+    # A text that is kept becomes one column for each of its values.
+    return replace(_each(recipe, encoded), text="drop")
 
 
 def _usual_encoder(member: Member) -> str:
@@ -146,7 +147,7 @@ FIXES: dict[str, Fix] = {
     ),
     "strings": Fix(
         r"could not convert string|Cannot use \w+ strategy with non-numeric",
-        "Encode the categories, since the model takes numbers only.",
+        "Encode the categories and leave texts out, since the model takes numbers only.",
         _encode,
     ),
     "sparse": Fix(
