@@ -29,7 +29,7 @@ from aide.registry import find
 from aide.replay import State, replay
 from aide.sandboxes import make_sandbox
 from aide.sandboxes.environment import DEFAULT_PACKAGES
-from aide.tasks.load import load
+from aide.tasks.load import is_folder, load
 
 RUNS = Path("runs")
 
@@ -264,7 +264,7 @@ def _start_event(task: Task, model: Model, sandbox: Sandbox, config: Config) -> 
 
 def _absolute(task: str) -> str:
     """A task's folder as a path that holds wherever the run is resumed; a name stays a name."""
-    return str(Path(task).absolute()) if Path(task).is_dir() else task
+    return str(Path(task).expanduser().absolute()) if is_folder(task) else task
 
 
 def _now() -> str:

@@ -77,12 +77,17 @@ def _load(source: str, told: Mapping[str, object], seed: int) -> FolderTask:
     return task
 
 
+def is_folder(source: str) -> bool:
+    """True if a task's source means a folder: a bundled task's name wins over one of its name."""
+    separated = os.sep in source or (os.altsep is not None and os.altsep in source)
+    return separated or (source not in bundled_tasks() and Path(source).is_dir())
+
+
 def _find(source: str) -> tuple[Path, str | None]:
     """The folder, and the bundled task's name if it is one."""
-    path, known = Path(source).expanduser(), bundled_tasks()
-    separated = os.sep in source or (os.altsep is not None and os.altsep in source)
-    if separated or (source not in known and path.is_dir()):
-        return path, None
+    known = bundled_tasks()
+    if is_folder(source):
+        return Path(source).expanduser(), None
     if source in known:
         return bundled_folder(source), source
     close = get_close_matches(source, known, n=1)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.commands import AIDE, FAST, GUESSING, aide
+from tests.test_bad_input import make_task
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,18 @@ def test_run_ends_with_one_json_line(tmp_path: Path) -> None:
     assert summary["nodes"] == 4
     assert Path(summary["submission"]).is_file()
     assert 0 < summary["final"] < 1
+
+
+def test_a_run_goes_on_from_any_folder(tmp_path: Path) -> None:
+    (tmp_path / "titanic").mkdir()
+    make_task(tmp_path / "mine")
+    for task in ("titanic", "mine", "./mine"):
+        out = tmp_path / task.replace("./", "dotted-")
+        args = ("run", task, "--steps", "1", "--out", f"{out}-run")
+        assert aide(*args, cwd=tmp_path, env=GUESSING).returncode in (0, 1)
+        done = aide("resume", f"{out}-run", "--steps", "2", cwd=Path("/"), env=GUESSING)
+        assert done.returncode in (0, 1), done.stderr
+        assert "2 solutions" in done.stdout
 
 
 def test_nothing_is_printed_while_it_works_off_a_terminal(tmp_path: Path) -> None:
