@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any
 
 AIDE = [sys.executable, "-m", "aide"]
-FAST = {"AIDE_SANDBOX": "process", "AIDE_PYTHON": sys.executable}
+FAST = {
+    "AIDE_SANDBOX": "process",
+    "AIDE_PYTHON": sys.executable,
+    # Where byte code is not kept, each of some hundred processes would compile everything again.
+    "PYTHONDONTWRITEBYTECODE": "",
+}
 ROOT = Path(__file__).parents[1]
 GUESSING = {
     "AIDE_MODEL": "tests.author:Author",

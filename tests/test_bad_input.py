@@ -265,7 +265,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     def small_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, resource.RLIM_INFINITY))
 
-    env = {"PYTHONDONTWRITEBYTECODE": "1", **GUESSING}
+    env = {**GUESSING, "PYTHONDONTWRITEBYTECODE": "1"}
     done = aide(
         "run", task, "--steps", "20", "--out", out, cwd=tmp_path, env=env, preexec_fn=small_files
     )

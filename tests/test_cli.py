@@ -20,7 +20,8 @@ from tests.test_bad_input import make_task
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of seven steps."""
     folder = tmp_path_factory.mktemp("cli")
-    done = aide("run", "titanic", "--steps", "7", "--out", folder / "run", "--json", cwd=folder)
+    args = ("run", "titanic", "--steps", "7", "--out", folder / "run", "--json")
+    done = aide(*args, cwd=folder, env=GUESSING)
     assert done.returncode == 0, done.stderr
     return folder / "run"
 
@@ -49,11 +50,11 @@ def test_run_ends_with_one_json_line(tmp_path: Path) -> None:
 def test_a_run_goes_on_from_any_folder(tmp_path: Path) -> None:
     (tmp_path / "titanic").mkdir()
     make_task(tmp_path / "mine")
-    for task in ("titanic", "mine", "./mine"):
-        out = tmp_path / task.replace("./", "dotted-")
-        args = ("run", task, "--steps", "1", "--out", f"{out}-run")
+    for task in ("titanic", "mine"):
+        out = tmp_path / f"{task}-run"
+        args = ("run", task, "--steps", "1", "--out", out)
         assert aide(*args, cwd=tmp_path, env=GUESSING).returncode in (0, 1)
-        done = aide("resume", f"{out}-run", "--steps", "2", cwd=Path("/"), env=GUESSING)
+        done = aide("resume", out, "--steps", "2", cwd=Path("/"), env=GUESSING)
         assert done.returncode in (0, 1), done.stderr
         assert "2 solutions" in done.stdout
 
@@ -81,7 +82,7 @@ def test_show_best_diff_and_grade(run: Path, tmp_path: Path) -> None:
     assert diff.stdout.startswith("diff --git a/solution.py b/solution.py")
     graded = json.loads(aide("grade", run, "--json", cwd=tmp_path).stdout)
     assert list(graded) == ["test", "rows"]
-    assert 0.6 < graded["test"] < 1
+    assert 0.3 < graded["test"] < 0.7
 
 
 def test_the_folder_holds_what_the_readme_says(run: Path) -> None:
@@ -97,11 +98,11 @@ def test_the_folder_holds_what_the_readme_says(run: Path) -> None:
 
 def test_resume_with_more_steps_goes_on(run: Path, tmp_path: Path) -> None:
     before = (run / "journal.jsonl").read_bytes()
-    done = aide("resume", run, "--steps", "9", "--json", cwd=tmp_path)
+    done = aide("resume", run, "--steps", "9", "--json", cwd=tmp_path, env=GUESSING)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["nodes"] == 9
     assert (run / "journal.jsonl").read_bytes().startswith(before)
-    again = aide("resume", run, "--json", cwd=tmp_path)
+    again = aide("resume", run, "--json", cwd=tmp_path, env=GUESSING)
     assert json.loads(again.stdout)["nodes"] == 9
 
 
