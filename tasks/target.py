@@ -122,8 +122,8 @@ def _classification(column: str, texts: Sequence[str]) -> Target:
     first: dict[Hashable, str] = {}
     for text in texts:
         first.setdefault(keys.key(text), text.strip())
-    # All keys are numbers or all are texts, so that they can be sorted.
-    classes = tuple(first[key] for key in sorted(first, key=lambda key: key))  # type: ignore[arg-type,return-value]
+    # All keys are numbers or all are texts, which the type does not say.
+    classes = tuple(first[key] for key in sorted(first))  # type: ignore[type-var]
     if len(classes) == 1:
         raise TaskError(f"all rows have the same label in the target {column!r}: {classes[0]}")
     if len(classes) > max(FEW_VALUES, len(texts) / 2) or _is_continuous(keys, first):
