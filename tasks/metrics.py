@@ -17,7 +17,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn import metrics as sk
 
 from aide.errors import TaskError
 
@@ -42,13 +41,22 @@ class Metric:
     value: Callable[[Array, Array, int], float]
 
 
-def _labels(function: Callable[..., float], y: Array, p: Array, classes: int) -> float:
-    return float(function(y, p))
+def _sk(name: str) -> Callable[..., float]:
+    """scikit-learn's function of a name; imported here, since that takes seconds."""
+    from sklearn import metrics
+
+    function: Callable[..., float] = getattr(metrics, name)
+    return function
+
+
+def _rows(name: str, y: Array, p: Array, classes: int, **options: Any) -> float:
+    """A metric that takes truth and prediction row by row."""
+    return float(_sk(name)(y, p, **options))
 
 
 def _balanced_accuracy(y: Array, p: Array, classes: int) -> float:
     # scikit-learn's function of this name is the same, but warns of labels that no row has.
-    recall = sk.recall_score(y, p, labels=np.unique(y), average="macro", zero_division=0.0)
+    recall = _sk("recall_score")(y, p, labels=np.unique(y), average="macro", zero_division=0.0)
     return float(recall)
 
 
@@ -56,11 +64,12 @@ def _kappa(y: Array, p: Array, classes: int) -> float:
     # All rows in one class, rightly, leave no agreement by chance to correct for: 0 / 0.
     if np.array_equal(y, p):
         return 1.0
-    return float(sk.cohen_kappa_score(y, p, labels=range(classes), weights="quadratic"))
+    return float(_sk("cohen_kappa_score")(y, p, labels=range(classes), weights="quadratic"))
 
 
-def _one_against_rest(function: Callable[..., float], y: Array, p: Array, classes: int) -> float:
+def _one_against_rest(name: str, y: Array, p: Array, classes: int) -> float:
     """The mean over the classes that are there; for two classes, that of the positive one."""
+    function = _sk(name)
     there = [k for k in range(classes) if 0 < np.count_nonzero(y == k) < len(y)]
     if not there:
         return float("nan")
@@ -70,35 +79,35 @@ def _one_against_rest(function: Callable[..., float], y: Array, p: Array, classe
 
 
 def _log_loss(y: Array, p: Array, classes: int) -> float:
-    return float(sk.log_loss(y, p, labels=list(range(classes))))
+    return float(_sk("log_loss")(y, p, labels=list(range(classes))))
 
 
 def _known() -> dict[str, Metric]:
-    f1 = partial(sk.f1_score, zero_division=0.0)
-    labels: dict[str, Callable[..., float]] = {
-        "accuracy": sk.accuracy_score,
+    f1 = partial(_rows, "f1_score", zero_division=0.0)
+    labels: dict[str, Callable[[Array, Array, int], float]] = {
+        "accuracy": partial(_rows, "accuracy_score"),
         "f1_macro": partial(f1, average="macro"),
         "f1_weighted": partial(f1, average="weighted"),
-        "mcc": sk.matthews_corrcoef,
+        "mcc": partial(_rows, "matthews_corrcoef"),
     }
-    ranks = {"average_precision": sk.average_precision_score, "roc_auc": sk.roc_auc_score}
+    ranks = {"average_precision": "average_precision_score", "roc_auc": "roc_auc_score"}
     losses = {
-        "mae": sk.mean_absolute_error,
-        "mape": sk.mean_absolute_percentage_error,
-        "median_absolute_error": sk.median_absolute_error,
-        "rmse": sk.root_mean_squared_error,
-        "rmsle": sk.root_mean_squared_log_error,
+        "mae": "mean_absolute_error",
+        "mape": "mean_absolute_percentage_error",
+        "median_absolute_error": "median_absolute_error",
+        "rmse": "root_mean_squared_error",
+        "rmsle": "root_mean_squared_log_error",
     }
-    metrics = [Metric(n, True, "label", partial(_labels, f)) for n, f in labels.items()]
+    metrics = [Metric(n, True, "label", value) for n, value in labels.items()]
     metrics += [
         Metric(n, True, "probability", partial(_one_against_rest, f)) for n, f in ranks.items()
     ]
-    metrics += [Metric(n, False, "value", partial(_labels, f)) for n, f in losses.items()]
+    metrics += [Metric(n, False, "value", partial(_rows, f)) for n, f in losses.items()]
     metrics += [
         Metric("balanced_accuracy", True, "label", _balanced_accuracy),
         Metric("log_loss", False, "probability", _log_loss),
         Metric("qwk", True, "label", _kappa),
-        Metric("r2", True, "value", partial(_labels, sk.r2_score)),
+        Metric("r2", True, "value", partial(_rows, "r2_score")),
     ]
     return {metric.name: metric for metric in sorted(metrics, key=lambda metric: metric.name)}
 

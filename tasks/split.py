@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from aide.errors import TaskError
 from aide.tasks.keys import number
@@ -116,6 +115,9 @@ def make_split(
 def _at_random(
     rows: int, sizes: tuple[int, int], strata: Array | None, seed: int
 ) -> tuple[Array, Array, Array]:
+    # Imported here, since it takes seconds, and a task with a fault is refused before.
+    from sklearn.model_selection import train_test_split
+
     search, final = sizes
     rest, last = train_test_split(
         np.arange(rows), test_size=final, stratify=strata, random_state=seed
