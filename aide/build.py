@@ -93,6 +93,8 @@ def new_session(config: Config, on_event: OnEvent) -> Iterator[Session]:
         folder = RunFolder(config.out or new_folder(RUNS, task.info.name))
         folder.create()
         stack.enter_context(folder.writing())
+        # Once more, since another process may have begun one before we had the lock.
+        folder.check_new()
         history = stack.enter_context(contextlib.closing(History(folder.solutions)))
         kept = config.model_copy(update={"out": None, "task": _absolute(config.task)})
         write_atomic(folder.config, kept.to_toml())

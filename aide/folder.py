@@ -64,6 +64,7 @@ class RunFolder:
         self.nodes = self.path / "nodes"
         self.best = self.path / "best"
         self.report = self.path / "report.md"
+        self.lock = self.path / ".lock"
 
     def create(self) -> None:
         """Make the folder for a new run.
@@ -72,12 +73,8 @@ class RunFolder:
             RunFolderError: it holds something already, or cannot be made.
         """
         try:
-            if self.journal.exists():
-                raise RunFolderError(
-                    f"{self.path} holds a run already; go on with 'aide resume {self.path}', or "
-                    "choose another folder"
-                )
-            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+            self.check_new()
+            if self.path.exists() and not self._is_ours():
                 raise RunFolderError(f"{self.path} exists and is not empty; choose another folder")
             self.nodes.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -85,6 +82,24 @@ class RunFolder:
                 f"the run's folder {self.path} cannot be made: {error.strerror}; "
                 "choose another with --out"
             ) from error
+
+    def check_new(self) -> None:
+        """Raise RunFolderError if a run has begun here: its journal has a whole line."""
+        try:
+            with self.journal.open("rb") as stream:
+                begun = stream.readline().endswith(b"\n")
+        except (FileNotFoundError, NotADirectoryError):
+            begun = False
+        if begun:
+            raise RunFolderError(
+                f"{self.path} holds a run already; go on with 'aide resume {self.path}', or "
+                "choose another folder"
+            )
+
+    def _is_ours(self) -> bool:
+        """True for an empty folder, or for what a run left that was killed before it began."""
+        files = {self.config, self.journal, self.calls, self.solutions, self.nodes, self.lock}
+        return self.path.is_dir() and set(self.path.iterdir()) <= files
 
     def check(self) -> None:
         """Raise RunFolderError if there is no run here."""
@@ -103,7 +118,7 @@ class RunFolder:
             RunFolderError: another process is writing, or the folder cannot be written.
         """
         try:
-            stream = (self.path / ".lock").open("a+")
+            stream = self.lock.open("a+")
         except OSError as error:
             raise RunFolderError(
                 f"the run's folder {self.path} cannot be written: {error.strerror}"

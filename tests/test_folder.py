@@ -74,9 +74,19 @@ def test_a_failed_replacement_leaves_the_old_file(tmp_path: Path) -> None:
     [("journal.jsonl", "aide resume"), ("something.txt", "not empty")],
 )
 def test_a_folder_in_use_is_not_taken(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / content).write_text("")
+    (tmp_path / content).write_text('{"event": "start"}\n')
     with pytest.raises(RunFolderError, match=message):
         RunFolder(tmp_path).create()
+
+
+def test_what_was_killed_before_it_began_is_begun_again(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    with folder.writing():
+        folder.config.write_text("task = 'a'")
+        folder.journal.write_text('{"event": "sta')
+    folder.create()
+    folder.check_new()
 
 
 def test_a_folder_below_a_file_cannot_be_made(tmp_path: Path) -> None:
