@@ -31,7 +31,7 @@ def shape(run: aide.Run) -> list[tuple[Any, ...]]:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> aide.Run:
     out = tmp_path_factory.mktemp("api") / "run"
-    return aide.search("titanic", steps=6, seed=3, out=out, **QUICK)
+    return aide.search("titanic", steps=5, seed=3, out=out, **QUICK)
 
 
 def test_a_run_has_best_nodes_frame_submission_and_cost(run: aide.Run) -> None:
@@ -40,20 +40,20 @@ def test_a_run_has_best_nodes_frame_submission_and_cost(run: aide.Run) -> None:
     assert run.final is not None
     assert run.final.rows > 0
     frame = run.to_frame()
-    assert list(frame["node"]) == list(range(1, 7))
+    assert list(frame["node"]) == list(range(1, 6))
     assert frame["score"].max() == run.best.score.value
     assert run.submission is not None
     assert "PassengerId" in pd.read_csv(run.submission).columns
-    assert run.cost.calls >= 6
+    assert run.cost.calls >= 5
     assert run.cost.usd == 0
     assert run.grade().value > 0.6
 
 
 def test_the_same_seed_gives_the_same_tree(run: aide.Run, tmp_path: Path) -> None:
-    again = aide.search("titanic", steps=6, seed=3, out=tmp_path / "run", **QUICK)
+    again = aide.search("titanic", steps=5, seed=3, out=tmp_path / "run", **QUICK)
     assert shape(again) == shape(run)
-    other = aide.search("titanic", steps=2, seed=4, out=tmp_path / "other", **QUICK)
-    assert [node.code for node in other.nodes] != [node.code for node in run.nodes[:2]]
+    other = aide.search("titanic", steps=1, seed=4, out=tmp_path / "other", **QUICK)
+    assert [node.code for node in other.nodes] != [node.code for node in run.nodes[:1]]
 
 
 def test_events_tell_the_story(tmp_path: Path) -> None:
