@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aide.tasks.load import load
-from tests.commands import FAST
+from tests.commands import FAST, GUESSING
 from tests.test_bad_input import make_task
 
 ROOT = Path(__file__).parents[1]
@@ -27,7 +27,7 @@ def blocks(language: str) -> list[str]:
 def environment(folder: Path) -> dict[str, str]:
     """The README's commands with few steps, found by name, with plain processes for sandboxes."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    return {**os.environ, **FAST, "PATH": path, "AIDE_STEPS": "3", "HOME": str(folder)}
+    return {**os.environ, **FAST, **GUESSING, "PATH": path, "AIDE_STEPS": "3", "HOME": str(folder)}
 
 
 @pytest.fixture(scope="module")
