@@ -26,7 +26,7 @@ CALL_SECONDS = 60
 REGISTRY_SECONDS = 5
 BUILD_SECONDS = 1800
 AT_ONCE = 2
-REMOVE_TRIES = 3
+REMOVE_SECONDS = 60.0
 FAULTS = (docker.errors.DockerException, requests.RequestException)
 
 T = TypeVar("T")
@@ -121,7 +121,8 @@ class Engine:
             self._remove(container_id)
 
     def _remove(self, container_id: str) -> None:
-        for attempt in range(REMOVE_TRIES):
+        deadline = time.monotonic() + REMOVE_SECONDS
+        while time.monotonic() < deadline:
             try:
                 self.client.api.remove_container(container_id, force=True, v=True)
                 return
@@ -129,7 +130,7 @@ class Engine:
                 return
             except FAULTS:
                 # "Removal in progress", or an engine that is busy or restarting.
-                time.sleep(0.2 * (attempt + 1))
+                time.sleep(0.3)
 
     def reap(self) -> int:
         """Remove the containers whose owner is dead or whose deadline is over; how many."""
