@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import docker
 import pytest
@@ -23,8 +24,17 @@ def require_engine() -> None:
 def left_containers() -> list[str]:
     """The names of all containers, running or not, that this process or a dead one made.
 
-    Those of a search that is at work beside the tests are nobody's business.
+    Those of a search that is at work beside the tests are nobody's business. An engine that is
+    busy may take a while to remove one, so the answer is given when there is none, or after a
+    while.
     """
+    deadline = time.monotonic() + 20
+    while (found := _containers()) and time.monotonic() < deadline:
+        time.sleep(0.5)
+    return found
+
+
+def _containers() -> list[str]:
     me = Owner.me()
     client = docker.from_env(timeout=20)
     try:
