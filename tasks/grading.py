@@ -97,7 +97,7 @@ class Grader:
         module = importlib.util.module_from_spec(found)
         try:
             found.loader.exec_module(module)
-        except Exception as error:
+        except Exception as error:  # the user's own code may raise anything
             raise TaskError(f"{self.path} cannot be imported: {_said(error)}") from error
         grade: Callable[..., Any] | None = getattr(module, "grade", None)
         if not callable(grade):
@@ -125,7 +125,7 @@ class Grader:
                 value = self._grade(submission, truth)
         except ValueError as error:
             raise InvalidSubmission(f"grade.py refuses the submission: {error}") from error
-        except Exception as error:
+        except Exception as error:  # the user's own code may raise anything
             raise TaskError(f"{self.path} failed: {_said(error)}") from error
         try:
             result = float(value)

@@ -36,7 +36,7 @@ def name(request: pytest.FixtureRequest) -> str:
     except UnavailableError as error:
         if os.environ.get("AIDE_TEST_REQUIRE_DOWNLOADS"):
             raise
-        pytest.skip(str(error))
+        pytest.skip(str(error))  # no network to fetch the data with
     return task
 
 

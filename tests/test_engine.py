@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aide.engine import Engine, Evaluate, Propose, Record, Stop
-from aide.node import Action, Candidate, Node, Outcome, Proposal, Score
+from aide.node import Action, Candidate, Node, Outcome, Proposal, Score, Status
 from aide.policies.greedy import Greedy
 from aide.tree import Tree
 from tests.trees import node as make_node
@@ -48,10 +48,10 @@ def test_a_candidate_goes_from_proposal_to_run_to_tree() -> None:
 
 
 @pytest.mark.parametrize("status", ["duplicate", "rejected"])
-def test_what_cannot_run_is_recorded_without_a_run(status: str) -> None:
+def test_what_cannot_run_is_recorded_without_a_run(status: Status) -> None:
     engine = Engine(Tree(True), Greedy(), steps=2)
     engine.start()
-    candidate = Candidate("plan", "", problem="why", status=status)  # type: ignore[arg-type]
+    candidate = Candidate("plan", "", problem="why", status=status)
     [decision] = engine.proposed(Proposal(1, Action("draft"), candidate))
     assert isinstance(decision, Record)
     assert (decision.node.status, decision.node.outcome.reason) == (status, "why")
@@ -110,7 +110,10 @@ def test_whatever_the_order_of_events_all_steps_are_done_once(
     decisions = engine.start()
     while True:
         for decision in decisions:
-            (stops if isinstance(decision, Stop) else under_way).append(decision)  # type: ignore[arg-type]
+            if isinstance(decision, Stop):
+                stops.append(decision)
+            else:
+                under_way.append(decision)
         if not under_way:
             break
         assert not stops, "stopped with work under way"
@@ -118,8 +121,8 @@ def test_whatever_the_order_of_events_all_steps_are_done_once(
         decision = under_way.pop(rng.randrange(len(under_way)))
         if isinstance(decision, Propose):
             proposed.append(decision.id)
-            kind = rng.choice(["ok", "ok", "ok", "duplicate"])
-            candidate = Candidate("p", "c", status=kind)  # type: ignore[arg-type]
+            kinds: list[Status] = ["ok", "ok", "ok", "duplicate"]
+            candidate = Candidate("p", "c", status=rng.choice(kinds))
             decisions = engine.proposed(Proposal(decision.id, decision.action, candidate))
         elif isinstance(decision, Evaluate):
             p = decision.proposal

@@ -23,7 +23,7 @@ def sandbox(request: pytest.FixtureRequest, python: Path) -> Iterator[Sandbox]:
     try:
         made = request.param(solution_environment(python=python), cgroups=False)
     except UnavailableError as error:
-        pytest.skip(str(error))
+        pytest.skip(str(error))  # this machine lacks the backend
     yield made
     made.close()
 

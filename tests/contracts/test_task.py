@@ -214,7 +214,7 @@ def _real_ids(case: Case) -> list[str] | None:
 
 def test_hidden_labels_grade_the_submission(case: Case) -> None:
     if case.built.labels is None:
-        pytest.skip("the task has no test set")
+        pytest.skip("the task has no test set")  # there is nothing hidden to grade
     path = case.cache / "final.csv"
     path.write_text(case.task.submission(_written(case, "full"), "full"), "utf-8")
     score = case.task.grade_hidden(path, case.built.labels)
