@@ -6,7 +6,7 @@ import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -38,15 +38,34 @@ class Config(BaseModel):
     out: Path | None = Field(None, description="the run's folder")
 
     model: str = Field("offline", description="what writes the solutions")
+    models: dict[str, str] = Field({}, description="another model for an operator, by its name")
+    fallback: str | None = Field(None, description="the model to ask while the first is out")
+    effort: str | None = Field(None, description="how hard a reasoning model is to think")
+    reply_tokens: int = Field(8192, ge=256, description="the longest answer, in tokens")
+    call_seconds: float = Field(600, gt=0, description="wall time of one model call")
+    outage_hours: float = Field(3, ge=0, description="how long to wait for a model that is out")
+    usd: float | None = Field(None, gt=0, description="money for all model calls, a hard cap")
+    tokens: int | None = Field(None, ge=1, description="tokens for all model calls, a hard cap")
+    prices: Path | None = Field(None, description="a TOML file of prices")
+    prompt_tokens: int = Field(28_000, ge=2000, description="the largest prompt, in tokens")
+    memory: Literal["scoped", "none"] = Field(
+        "scoped", description="whether operators see earlier results"
+    )
+    cue: bool = Field(True, description="ask for more as children accumulate")
+    advice_every: int = Field(0, ge=0, description="nodes between two advices of a model; 0: none")
+    scratch: int = Field(0, ge=0, description="snippets a model may run before it answers")
+
     policy: str = Field("greedy", description="what chooses the next node")
     drafts: int = Field(5, ge=1, description="first solutions before anything is improved")
     debug_prob: float = Field(0.5, ge=0, le=1, description="chance of debugging, if it can be")
     max_debug_depth: int = Field(3, ge=0, description="debug steps in a row")
+    merge_prob: float = Field(0.1, ge=0, le=1, description="chance of a merge, if it can be")
 
     sandbox: str = Field("auto", description="auto, docker, bubblewrap or process")
     image: str = Field("auto", description="Docker image: auto, mirror or a name")
     python: Path | None = Field(None, description="run solutions with this interpreter")
     packages: tuple[str, ...] = Field((), description="more packages for the solutions")
+    smoke: bool = Field(True, description="try each solution on a few rows first")
     run_seconds: float | None = Field(None, gt=0, description="wall time of one solution")
     memory_mb: int = Field(4096, ge=64, description="memory of one solution, MiB")
     cpus: float = Field(1.0, gt=0, description="processors of one solution")

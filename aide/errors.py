@@ -11,6 +11,9 @@
     ├── InvalidSubmission      a candidate's output breaks the task's format
     ├── ReplyError             a model's reply could not be made into code
     ├── ModelError             a model or its service failed
+    │   ├── TransientModelError    the same call may succeed later
+    │   ├── ContextTooLongError    the prompt does not fit the model
+    │   └── ModelUnusableError     exit code 2: key, name or credit; no call will succeed
     └── SandboxError           the sandbox failed, not the program in it; worth another try
 
 A candidate that fails is a result and never an exception that leaves the engine; a sandbox, model
@@ -77,7 +80,43 @@ class ReplyError(AideError):
 
 
 class ModelError(AideError):
-    """A model or its service failed, after whatever retries its provider makes."""
+    """A model or its service failed.
+
+    Args:
+        message: one sentence.
+        billed: True if the service may have charged for an answer that never arrived whole.
+    """
+
+    def __init__(self, message: str, *, billed: bool = False) -> None:
+        super().__init__(message)
+        self.billed = billed
+
+
+class TransientModelError(ModelError):
+    """The same call may succeed later.
+
+    Args:
+        message: one sentence.
+        kind: "rate-limit", "overloaded", "server", "timeout", "connection" or "truncated".
+        retry_after: seconds that the service asks to wait, if it says so.
+        billed: as in `ModelError`.
+    """
+
+    def __init__(
+        self, message: str, *, kind: str, retry_after: float | None = None, billed: bool = False
+    ) -> None:
+        super().__init__(message, billed=billed)
+        self.kind, self.retry_after = kind, retry_after
+
+
+class ContextTooLongError(ModelError):
+    """The prompt does not fit into the model's context window."""
+
+
+class ModelUnusableError(ModelError):
+    """No call will succeed: the key is refused, the model unknown, or the credit used up."""
+
+    exit_code = 2
 
 
 class SandboxError(AideError):

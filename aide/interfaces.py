@@ -15,13 +15,16 @@ from aide.node import Action, Candidate, Node, Proposal, Score, Status, Usage
 from aide.records import (
     Context,
     Execution,
+    Form,
     Job,
     Limits,
     Message,
     Part,
     Problem,
+    PromptLimits,
     Reply,
     Request,
+    Scratch,
     TaskInfo,
     View,
 )
@@ -95,7 +98,7 @@ class Model(Protocol):
         """Answer a request.
 
         Raises:
-            ModelError: no answer came, after whatever retries the provider makes.
+            ModelError: no answer came; of the kinds in `aide.errors`.
         """
 
 
@@ -179,6 +182,7 @@ __all__ = [
     "Context",
     "Event",
     "Execution",
+    "Form",
     "Job",
     "Limits",
     "Message",
@@ -189,11 +193,13 @@ __all__ = [
     "Part",
     "Policy",
     "Problem",
+    "PromptLimits",
     "Proposal",
     "Reply",
     "Request",
     "Sandbox",
     "Score",
+    "Scratch",
     "Status",
     "Task",
     "TaskInfo",

@@ -37,13 +37,23 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What model calls used. Tokens as the provider counts them; usd is None if unknown."""
+    """What model calls used, in tokens as the provider counts them.
+
+    Attributes:
+        calls: how many calls.
+        tokens_in: all tokens of the prompts, those from and for a cache included.
+        tokens_out: all tokens of the answers, reasoning included.
+        tokens_cached: the part of tokens_in that was read from a cache.
+        usd: money; None if a price is unknown.
+        tokens_written: the part of tokens_in that was written to a cache.
+    """
 
     calls: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
     usd: float | None = 0.0
+    tokens_written: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         unknown = self.usd is None or other.usd is None
@@ -53,6 +63,7 @@ class Usage:
             self.tokens_out + other.tokens_out,
             self.tokens_cached + other.tokens_cached,
             None if unknown else (self.usd or 0.0) + (other.usd or 0.0),
+            self.tokens_written + other.tokens_written,
         )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from aide.node import Node, Usage
 
@@ -55,6 +55,21 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Form:
+    """The shape of a structured answer, for models that can be held to one.
+
+    Attributes:
+        name: of the tool or the schema.
+        description: what the answer is, for the model.
+        schema: a JSON schema of an object, strict: all keys required, no others allowed.
+    """
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One question to a model.
 
@@ -65,6 +80,9 @@ class Request:
         seed: varies the answer where a model can vary it; the same request with the same seed may
             be answered alike.
         max_tokens: the longest answer that is of use.
+        node: the node that is being worked on, for the books; 0 for none.
+        form: the shape that the answer should have; a model that cannot be held to it answers in
+            plain text.
     """
 
     system: str
@@ -72,6 +90,13 @@ class Request:
     operator: str
     seed: int
     max_tokens: int = 8192
+    node: int = 0
+    form: Form | None = None
+
+    @property
+    def chars(self) -> int:
+        """The size of the prompt, in characters."""
+        return len(self.system) + sum(len(message.text) for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +104,12 @@ class Reply:
     """A model's answer.
 
     Attributes:
-        text: the whole answer.
+        text: the whole answer; of a structured one, its JSON.
         model: which model answered, in the provider's own name.
         usage: this call's use.
         stop: why it ended.
         seconds: wall time of the call.
+        data: the structured answer, if one was asked for and came; not checked against the form.
     """
 
     text: str
@@ -91,6 +117,7 @@ class Reply:
     usage: Usage
     stop: Literal["end", "length", "refusal"] = "end"
     seconds: float = 0.0
+    data: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +141,50 @@ class Limits:
     output_bytes: int = 64_000
 
 
+SECTIONS: Mapping[str, int] = {
+    "task": 3000,
+    "preview": 2500,
+    "code": 8000,
+    "lessons": 600,
+    "siblings": 1500,
+    "ancestors": 1500,
+    "log": 2500,
+    "exemplars": 800,
+}
+"""The most tokens that each section of a prompt may have; "code" is for each program."""
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLimits:
+    """How large a prompt may be.
+
+    Attributes:
+        tokens: the most in all.
+        sections: the most of each section, by name.
+        chars_per_token: how many characters the model makes one token of, as seen so far.
+    """
+
+    tokens: int = 28_000
+    sections: Mapping[str, int] = field(default_factory=lambda: SECTIONS)
+    chars_per_token: float = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Short programs that a model may run before it answers.
+
+    Attributes:
+        run: runs a snippet where solutions run and returns what it printed, bounded; never raises
+            for what the snippet does.
+        runs: how many it may run for one candidate.
+        seconds: the wall time of each.
+    """
+
+    run: Callable[[str], str]
+    runs: int
+    seconds: float
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What an operator sees, each part bounded in size.
@@ -131,6 +202,10 @@ class Context:
         known: normalised code hash to node id, of all nodes.
         limits: what one run may use.
         seed: varies the answer.
+        node: the id that the new node will have; 0 if it has none.
+        lessons: what was learned below the parent (in the whole tree, for a draft), in words.
+        prompt: how large the prompt may be.
+        scratch: programs that may be run before the answer, or None.
     """
 
     task: TaskInfo
@@ -143,6 +218,10 @@ class Context:
     known: Mapping[str, int]
     limits: Limits
     seed: int
+    node: int = 0
+    lessons: str = ""
+    prompt: PromptLimits = PromptLimits()
+    scratch: Scratch | None = None
 
 
 @dataclass(frozen=True, slots=True)
