@@ -26,7 +26,8 @@ CALL_SECONDS = 60
 REGISTRY_SECONDS = 5
 BUILD_SECONDS = 1800
 AT_ONCE = 2
-REMOVE_SECONDS = 60.0
+REMOVE_SECONDS = 30.0
+REMOVE_CALL_SECONDS = 10
 FAULTS = (docker.errors.DockerException, requests.RequestException)
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ class Engine:
             self.version = str(asker.version()["Version"])
             asker.close()
             self.client = self._client(CALL_SECONDS)
+            self._remover = self._client(REMOVE_CALL_SECONDS)
         except (*FAULTS, OSError) as error:
             raise UnavailableError(
                 f"no Docker engine answers at {self.address}; "
@@ -124,23 +126,29 @@ class Engine:
         deadline = time.monotonic() + REMOVE_SECONDS
         while time.monotonic() < deadline:
             try:
-                self.client.api.remove_container(container_id, force=True, v=True)
+                self._remover.api.remove_container(container_id, force=True, v=True)
                 return
-            except docker.errors.NotFound:
-                return
+            except docker.errors.APIError as error:
+                # Gone; or being removed already, which an engine can also do for ever.
+                if error.status_code in (404, 409):
+                    return
+                time.sleep(0.3)
             except FAULTS:
-                # "Removal in progress", or an engine that is busy or restarting.
+                # An engine that is busy or restarting.
                 time.sleep(0.3)
 
     def reap(self) -> int:
-        """Remove the containers whose owner is dead or whose deadline is over; how many."""
+        """Remove the containers whose owner is dead or whose deadline is over; how many.
+
+        In the background: a container that the engine cannot remove must not keep a run waiting.
+        """
         try:
             found = self.client.api.containers(all=True, filters={"label": OWNER})
         except FAULTS as error:
             raise _translated(error) from error
         dead = [entry["Id"] for entry in found if self._is_left_over(entry["Labels"])]
         for container_id in dead:
-            self._remove(container_id)
+            self.remove(container_id)
         return len(dead)
 
     def _is_left_over(self, labels: dict[str, str]) -> bool:
@@ -182,6 +190,7 @@ class Engine:
     def close(self) -> None:
         """Wait for the removals."""
         self._removals.shutdown(wait=True)
+        self._remover.close()
         self.client.close()
 
 

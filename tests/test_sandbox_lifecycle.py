@@ -21,6 +21,7 @@ from aide.interfaces import Sandbox
 from aide.sandboxes import make_sandbox, probe
 from aide.sandboxes.engine import DEADLINE, JOB, OWNER, RUN, Engine
 from aide.sandboxes.owner import Owner
+from tests.engine_proxy import StuckEngine
 from tests.sandbox_fixtures import KINDS, Bench, alive, python, start
 
 __all__ = ["python"]
@@ -128,6 +129,33 @@ def test_only_dead_owners_containers_are_reaped(client: Any, python: Path) -> No
                 container.remove(force=True)
             except docker.errors.NotFound:
                 continue
+
+
+@pytest.mark.docker
+def test_an_engine_that_cannot_remove_a_container_keeps_no_run_waiting(
+    client: Any, python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start("docker", python).close()
+    image = next(tag for i in client.images.list("aide-mirror") for tag in i.tags)
+    me = Owner.me()
+    gone = {OWNER: f"999999999:1:{me.boot}:{me.namespace}", JOB: "stuck"}
+    left = [client.containers.create(image, ["x"], labels=gone) for _ in range(3)]
+    stuck = StuckEngine(tmp_path / "engine.sock")
+    try:
+        monkeypatch.setenv("DOCKER_HOST", stuck.url)
+        before = time.monotonic()
+        sandbox = start("docker", python)
+        assert time.monotonic() - before < 5
+        assert Bench(sandbox, tmp_path).run("print('ran')").output == "ran\n"
+        sandbox.close()
+        assert time.monotonic() - before < 25
+        assert stuck.removals >= 4
+    finally:
+        stuck.close()
+        monkeypatch.undo()
+        mine = client.containers.list(all=True, filters={"label": f"{OWNER}={me}"})
+        for container in [*left, *mine]:
+            container.remove(force=True)
 
 
 @pytest.fixture
