@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from aide.build import Session, new_session, resumed_session
+from aide.build import new_session, resumed_session
+from aide.clock import Clock
 from aide.config import Config, load_config
 from aide.errors import AideError
 from aide.folder import RunFolder, write_atomic
@@ -16,9 +17,8 @@ from aide.journal import read_events
 from aide.replay import replay
 from aide.report import render_report
 from aide.run import Run
-
-if TYPE_CHECKING:
-    pass
+from aide.session import Session
+from aide.spent import spent
 
 
 def ignore(event: Mapping[str, object]) -> None:
@@ -40,19 +40,22 @@ def _reported(session: AbstractContextManager[Session]) -> Iterator[Session]:
 
 
 def _write_report(folder: RunFolder) -> None:
-    write_atomic(folder.report, render_report(replay(read_events(folder.journal))))
+    state = replay(read_events(folder.journal))
+    write_atomic(folder.report, render_report(state, spent(folder.calls)))
 
 
-def start(config: Config, on_event: OnEvent = ignore) -> AbstractContextManager[Session]:
-    """A new run, ready to `run()` within a `with` block."""
-    return _reported(new_session(config, on_event))
+def start(
+    config: Config, on_event: OnEvent = ignore, *, clock: Clock | None = None
+) -> AbstractContextManager[Session]:
+    """A new run, ready to `run()` within a `with` block; the clock is for tests."""
+    return _reported(new_session(config, on_event, clock))
 
 
 def resume(
-    path: str | Path, on_event: OnEvent = ignore, **changes: Any
+    path: str | Path, on_event: OnEvent = ignore, *, clock: Clock | None = None, **changes: Any
 ) -> AbstractContextManager[Session]:
     """A run that exists, ready to go on within a `with` block; changes are settings."""
-    return _reported(resumed_session(Path(path), on_event, changes=changes))
+    return _reported(resumed_session(Path(path), on_event, changes=changes, clock=clock))
 
 
 def search(

@@ -11,6 +11,10 @@ Clock = Callable[[], float]
 """Seconds on a clock that never goes back."""
 
 HOUR = 3600.0
+SHARE = 0.25
+"""What part of the time that is left one solution may take, so that a slow one leaves the rest."""
+LEAST_SECONDS = 60.0
+"""What one solution may take all the same, as long as there is as much left."""
 
 
 class Budget:
@@ -70,8 +74,16 @@ class Budget:
             raise BudgetExceeded("hours", round(self.elapsed / HOUR, 3), self.hours)
 
     def run_limit(self, seconds: float) -> float:
-        """The wall time that the next run may have: its own limit, or what is left of the time."""
-        return max(1.0, min(seconds, self.left))
+        """The wall time, in seconds, that the next solution may have.
+
+        Its own limit, but no more than a quarter of what is left or a minute, whichever is
+        longer, and never more than what is left.
+
+        Args:
+            seconds: its own limit.
+        """
+        share = max(LEAST_SECONDS, SHARE * self.left)
+        return max(1.0, min(seconds, share, self.left))
 
     def forecast(self, finished: int) -> float | None:
         """Seconds until the budget ends, by the pace so far; None before the first node."""

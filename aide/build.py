@@ -10,86 +10,48 @@ from pathlib import Path
 from typing import Any
 
 from aide.budget import Budget
-from aide.calls import RecordedModel
+from aide.clock import Clock
 from aide.config import Config, read_config
-from aide.engine import Engine
-from aide.errors import AideError, RunFolderError, StorageError
-from aide.finish import finish
+from aide.errors import RunFolderError
 from aide.folder import RunFolder, new_folder, write_atomic
 from aide.history import History
-from aide.interfaces import Limits, Model, OnEvent, Operator, Policy, Sandbox, Task
+from aide.interfaces import Limits, OnEvent, Policy, Sandbox, Scratch, Task
 from aide.journal import VERSION, Journal, read_events
-from aide.llm import MODELS
-from aide.loop import INTERRUPTED, Loop
+from aide.models import Models, Named, make_models
 from aide.operators import OPERATORS
 from aide.operators.check import normalised_hash
-from aide.parts import Parts
+from aide.operators.summarize import advise
+from aide.parts import Parts, Settings
 from aide.policies import POLICIES
 from aide.registry import find
-from aide.replay import State, replay
+from aide.replay import replay
 from aide.sandboxes import make_sandbox
 from aide.sandboxes.environment import DEFAULT_PACKAGES
+from aide.scratch import ScratchPad
+from aide.session import Session
 from aide.tasks.load import is_folder, load
 
 RUNS = Path("runs")
 
 
-class Session:
-    """One stretch of work on a run: from its start, or a resume, to where it stops."""
-
-    def __init__(self, parts: Parts, state: State, policy: Policy) -> None:
-        self._parts, self._state = parts, state
-        engine = Engine(
-            state.tree,
-            policy,
-            steps=parts.budget.steps,
-            pending=state.pending.values(),
-        )
-        self._loop = Loop(parts, engine, state.hashes)
-        self.folder = parts.folder
-
-    def interrupt(self) -> None:
-        """Stop soon, from any thread; the run can be resumed."""
-        self._loop.interrupt()
-
-    def run(self) -> str:
-        """Search until a limit ends it, then finish; returns the reason for the end."""
-        try:
-            return self._run()
-        except AideError as error:
-            with contextlib.suppress(StorageError):
-                self._parts.write({"event": "stop", "reason": str(error)})
-            raise
-
-    def _run(self) -> str:
-        # A crash may have come between a node's journal line and its place in best/.
-        self._parts.history.heal(self._loop.tree)
-        self._loop.keep_best()
-        reason = self._loop.run()
-        best = self._loop.tree.best
-        if reason != INTERRUPTED and best is not None and not self._is_final(best.id):
-            finish(self._parts, self._loop.evaluator, best)
-            if self._loop.evaluator.cancelled:
-                reason = INTERRUPTED
-        self._parts.write({"event": "stop", "reason": reason})
-        return reason
-
-    def _is_final(self, node_id: int) -> bool:
-        final = self._state.final
-        return final is not None and final["node"] == node_id and bool(final["refitted"])
-
-
 @contextlib.contextmanager
-def new_session(config: Config, on_event: OnEvent) -> Iterator[Session]:
+def new_session(
+    config: Config, on_event: OnEvent, clock: Clock | None = None
+) -> Iterator[Session]:
     """A session of a new run in a new folder.
+
+    Args:
+        config: the run's settings.
+        on_event: told of what happens.
+        clock: the machine's own by default.
 
     Raises:
         InputError: something that the configuration names cannot be used.
     """
     task = load_task(config)
-    model, policy = make_model(config), make_policy(config)
+    named, policy = make_models(config), make_policy(config)
     with contextlib.ExitStack() as stack:
-        sandbox = stack.enter_context(_sandbox(config, model))
+        sandbox = stack.enter_context(_sandbox(config, named))
         folder = RunFolder(config.out or new_folder(RUNS, task.info.name))
         folder.create()
         stack.enter_context(folder.writing())
@@ -99,11 +61,11 @@ def new_session(config: Config, on_event: OnEvent) -> Iterator[Session]:
         kept = config.model_copy(update={"out": None, "task": _absolute(config.task)})
         write_atomic(folder.config, kept.to_toml())
         journal = stack.enter_context(Journal(folder.journal))
-        start = _start_event(task, model, sandbox, config)
+        start = _start_event(task, named, sandbox, config)
         journal.append(start)
-        calls = stack.enter_context(Journal(folder.calls, sync=False))
+        models = stack.enter_context(_models(named, config, folder, clock, on_event))
         parts = _parts(
-            config, folder, task, model, sandbox, journal, history, calls, on_event, 0.0
+            config, folder, task, models, sandbox, journal, history, on_event, clock, 0.0
         )
         on_event({"event": "start", "run": str(folder.path), "sandbox": sandbox.about, **start})
         yield Session(parts, replay([start]), policy)
@@ -111,7 +73,7 @@ def new_session(config: Config, on_event: OnEvent) -> Iterator[Session]:
 
 @contextlib.contextmanager
 def resumed_session(
-    path: Path, on_event: OnEvent, *, changes: Mapping[str, Any]
+    path: Path, on_event: OnEvent, *, changes: Mapping[str, Any], clock: Clock | None = None
 ) -> Iterator[Session]:
     """A session that goes on with a run.
 
@@ -119,6 +81,7 @@ def resumed_session(
         path: the run's folder.
         on_event: told of what happens.
         changes: settings that differ from those of the run's start, such as more steps.
+        clock: the machine's own by default.
 
     Raises:
         RunFolderError: there is no run that can go on: no journal, damage, another writer, or
@@ -136,15 +99,15 @@ def resumed_session(
                 f"the data of task {task.info.name!r} are no longer those that {folder.path} was "
                 "started on, so scores could not be compared; put them back, or start a new run"
             )
-        model, policy = make_model(config), make_policy(config)
-        sandbox = stack.enter_context(_sandbox(config, model))
+        named, policy = make_models(config), make_policy(config)
+        sandbox = stack.enter_context(_sandbox(config, named))
         history = stack.enter_context(contextlib.closing(History(folder.solutions)))
         write_atomic(folder.config, config.to_toml())
         journal = stack.enter_context(Journal(folder.journal))
-        calls = stack.enter_context(Journal(folder.calls, sync=False))
+        models = stack.enter_context(_models(named, config, folder, clock, on_event))
         spent = state.elapsed
         parts = _parts(
-            config, folder, task, model, sandbox, journal, history, calls, on_event, spent
+            config, folder, task, models, sandbox, journal, history, on_event, clock, spent
         )
         parts.write({"event": "resume", "at": _now(), "changes": dict(changes)})
         on_event({"event": "resume", "run": str(folder.path), "sandbox": sandbox.about})
@@ -164,29 +127,19 @@ def load_task(config: Config) -> Task:
     )
 
 
-def make_model(config: Config) -> Model:
-    """The model that a name stands for; `name:argument` hands the argument to it."""
-    name, _, argument = config.model.partition(":")
-    if name in MODELS:
-        maker = find("model", name, MODELS)
-        model: Model = maker(argument) if argument else maker()
-        return model
-    made: Model = find("model", config.model, MODELS)()
-    return made
-
-
 def make_policy(config: Config) -> Policy:
     policy: Policy = find("policy", config.policy, POLICIES)(
         drafts=config.drafts,
         debug_prob=config.debug_prob,
         max_debug_depth=config.max_debug_depth,
+        merge_prob=config.merge_prob,
         seed=config.seed,
     )
     return policy
 
 
 @contextlib.contextmanager
-def _sandbox(config: Config, model: Model) -> Iterator[Sandbox]:
+def _sandbox(config: Config, named: Named) -> Iterator[Sandbox]:
     sandbox: Sandbox
     if ":" in config.sandbox:
         sandbox = find("sandbox", config.sandbox, {})()
@@ -197,7 +150,7 @@ def _sandbox(config: Config, model: Model) -> Iterator[Sandbox]:
             packages=(*DEFAULT_PACKAGES, *config.packages),
             image=config.image,
             python=config.python,
-            offline_author=model.name == "offline",
+            offline_author=named.offline,
         )
     try:
         yield sandbox
@@ -205,44 +158,86 @@ def _sandbox(config: Config, model: Model) -> Iterator[Sandbox]:
         sandbox.close()
 
 
+@contextlib.contextmanager
+def _models(
+    named: Named, config: Config, folder: RunFolder, clock: Clock | None, on_event: OnEvent
+) -> Iterator[Models]:
+    """The models at work, with the run's book of calls open."""
+
+    def wait(reason: str, seconds: float) -> None:
+        on_event({"event": "waiting", "reason": reason, "seconds": seconds})
+
+    with Journal(folder.calls, sync=False) as book:
+        yield Models(named, config, book, folder, clock or Clock(), wait)
+
+
 def _parts(
     config: Config,
     folder: RunFolder,
     task: Task,
-    model: Model,
+    models: Models,
     sandbox: Sandbox,
     journal: Journal,
     history: History,
-    calls: Journal,
     on_event: OnEvent,
+    clock: Clock | None,
     spent: float,
 ) -> Parts:
-    operators: dict[str, Operator] = {
-        name: find("operator", name, OPERATORS)() for name in OPERATORS
-    }
+    limits = _limits(config, task)
+    pad = ScratchPad(sandbox, task, limits, runs=config.scratch, folder=folder.nodes)
+
+    def cancel() -> None:
+        models.cancel()
+        pad.cancel()
+
     return Parts(
         folder=folder,
         task=task,
-        model=RecordedModel(model, calls),
-        operators=operators,
+        model=models.model,
+        operators={name: find("operator", name, OPERATORS)() for name in OPERATORS},
         sandbox=sandbox,
         journal=journal,
         history=history,
-        budget=Budget(config.steps, config.hours, spent=spent),
-        limits=Limits(
-            seconds=config.run_seconds or task.seconds or Limits().seconds,
-            memory_mb=config.memory_mb,
-            cpus=config.cpus,
-            pids=config.pids,
-            disk_mb=config.disk_mb,
-        ),
+        budget=Budget(config.steps, config.hours, spent=spent, clock=(clock or Clock()).now),
+        limits=limits,
         seed=config.seed,
+        ledger=models.ledger,
+        estimate=models.estimate,
         code_hash=normalised_hash,
+        cancel=cancel,
+        advise=advise,
+        scratch=pad.for_node if config.scratch else _no_scratch,
+        settings=_settings(config),
         on_event=on_event,
     )
 
 
-def _start_event(task: Task, model: Model, sandbox: Sandbox, config: Config) -> dict[str, Any]:
+def _limits(config: Config, task: Task) -> Limits:
+    return Limits(
+        seconds=config.run_seconds or task.seconds or Limits().seconds,
+        memory_mb=config.memory_mb,
+        cpus=config.cpus,
+        pids=config.pids,
+        disk_mb=config.disk_mb,
+    )
+
+
+def _settings(config: Config) -> Settings:
+    return Settings(
+        prompt_tokens=config.prompt_tokens,
+        reply_tokens=config.reply_tokens,
+        memory=config.memory,
+        cue=config.cue,
+        advice_every=config.advice_every,
+        smoke=config.smoke,
+    )
+
+
+def _no_scratch(node_id: int) -> Scratch | None:
+    return None
+
+
+def _start_event(task: Task, named: Named, sandbox: Sandbox, config: Config) -> dict[str, Any]:
     info = task.info
     return {
         "event": "start",
@@ -256,7 +251,8 @@ def _start_event(task: Task, model: Model, sandbox: Sandbox, config: Config) -> 
             "evaluation": info.evaluation,
             "fingerprint": task.fingerprint,
         },
-        "model": model.name,
+        "model": named.default.name,
+        "models": named.names(),
         "policy": config.policy,
         "seed": config.seed,
         "sandbox": sandbox.about,

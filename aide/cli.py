@@ -13,6 +13,7 @@ import click
 
 from aide.errors import AideError, StorageError
 
+OPERATORS = ("draft", "debug", "improve", "merge", "summarize")
 INTERRUPTED = 130
 """The exit status of a command that Ctrl-C or SIGTERM stopped, as shells have it."""
 
@@ -64,12 +65,37 @@ def _setting(*names: str, **options: Any) -> Callable[[Any], Any]:
     return click.option(*names, default=None, **options)
 
 
+def _model_settings() -> list[Callable[[Any], Any]]:
+    """The options that say which model writes, and what it may cost."""
+    return [
+        _setting(
+            "--model",
+            help="What writes the solutions: offline, anthropic:NAME, openai:NAME, "
+            "openai:NAME@URL, replay:RUN.  [offline]",
+        ),
+        *(
+            _setting(
+                f"--model.{operator}", f"model_{operator}", help=f"Another model for {operator}."
+            )
+            for operator in OPERATORS
+        ),
+        _setting("--fallback", help="The model to ask while the first is out."),
+        _setting("--effort", help="How hard a reasoning model is to think: low, medium, high."),
+        _setting("--usd", type=float, help="Money for all model calls, a hard cap."),
+        _setting("--tokens", type=int, help="Tokens for all model calls, a hard cap."),
+        _setting("--prices", type=click.Path(path_type=Path), help="A TOML file of prices."),
+        _setting("--prompt-tokens", type=int, help="The largest prompt, in tokens.  [28000]"),
+        _setting("--scratch", type=int, help="Snippets a model may run before it answers.  [0]"),
+    ]
+
+
 def _settings(command: Any) -> Any:
     """The options of `run` that are settings of its configuration."""
     options = [
         _setting("--steps", type=int, help="How many solutions to try.  [25]"),
         _setting("--hours", type=float, help="Wall time for the whole run.  [no limit]"),
-        _setting("--model", help="What writes the solutions.  [offline]"),
+        *_model_settings(),
+        _setting("--smoke/--no-smoke", help="Try each solution on a few rows first.  [smoke]"),
         _setting("--policy", help="What chooses the next node.  [greedy]"),
         _setting("--sandbox", help="auto, docker, bubblewrap or process.  [auto]"),
         _setting("--seed", type=int, help="Of every random choice.  [0]"),
@@ -110,18 +136,30 @@ def run(task: str, file: Path | None, as_json: bool, **given: Any) -> None:
       aide run titanic --steps 25 --seed 0
       aide run ./house-prices --metric rmsle --target SalePrice --hours 8
       aide run bikeshare --sandbox docker --json
+      aide run titanic --model anthropic:claude-sonnet-5-5 --usd 5 --hours 8
+      aide run titanic --model openai:qwen@http://127.0.0.1:8080/v1
     """
     from aide import api, work
     from aide.config import load_config
 
-    config = load_config({"task": task, **given}, file=file)
+    config = load_config({"task": task, **_models(given)}, file=file)
     work.work(lambda on_event: api.start(config, on_event), as_json)
+
+
+def _models(given: dict[str, Any]) -> dict[str, Any]:
+    """The options with those of single operators gathered in one setting."""
+    single = {name: given.pop(f"model_{name}") for name in OPERATORS}
+    named = {name: model for name, model in single.items() if model is not None}
+    return {**given, "models": named or None}
 
 
 @main.command()
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
 @click.option("--steps", type=int, default=None, help="Solutions in all, a new limit.")
 @click.option("--hours", type=float, default=None, help="Wall time in all, a new limit.")
+@click.option("--usd", type=float, default=None, help="Money in all, a new limit.")
+@click.option("--tokens", type=int, default=None, help="Tokens in all, a new limit.")
+@click.option("--model", default=None, help="Another model than before.")
 @click.option("--sandbox", default=None, help="Another sandbox than before.")
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON line.")
 def resume(folder: Path, as_json: bool, **changes: Any) -> None:
@@ -131,6 +169,7 @@ def resume(folder: Path, as_json: bool, **changes: Any) -> None:
     Examples:
       aide resume runs/titanic-1
       aide resume runs/titanic-1 --steps 50
+      aide resume runs/titanic-1 --usd 10
     """
     from aide import api, work
 

@@ -97,7 +97,8 @@ def load_config(
         ({key: value for key, value in given.items() if value is not None}, "the command line"),
     ]
     for settings, source in layers:
-        merged.update(settings)
+        models = _both(merged.get("models"), settings.get("models"))
+        merged.update(settings | ({"models": models} if models else {}))
         sources.update(dict.fromkeys(settings, source))
     return _validated(merged, sources)
 
@@ -153,5 +154,21 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     for variable, text in environ.items():
         if variable.startswith(PREFIX) and not variable.startswith(NOT_SETTINGS):
             name = variable.removeprefix(PREFIX).lower()
-            settings[name] = text.split(",") if name == "packages" else text
+            settings[name] = _parsed(name, text)
     return settings
+
+
+def _parsed(name: str, text: str) -> object:
+    """A variable's text as its setting has it: lists and tables are written with commas."""
+    if name == "packages":
+        return text.split(",")
+    if name == "models":
+        return dict(pair.partition("=")[::2] for pair in text.split(","))
+    return text
+
+
+def _both(first: object, second: object) -> object:
+    """Two tables in one; what is no table is left to be refused."""
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return {**first, **second}
+    return second or first

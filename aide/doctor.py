@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from importlib import metadata
 
 from aide.cache import cache_folder
 from aide.errors import AideError
+
+SERVICES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+"""Each service's package, which is also our extra, and the variable with its key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Everything that a run depends on."""
-    return [_python(), _aideml(), _git(), _cache(), *_sandboxes()]
+    return [_python(), _aideml(), _git(), _cache(), *_sandboxes(), *map(_service, SERVICES)]
 
 
 def _python() -> Finding:
@@ -81,3 +85,17 @@ def _sandboxes() -> list[Finding]:
         return [Finding(name, ok, False, says) for name, ok, says in probe()]
     except AideError as error:
         return [Finding("sandboxes", False, True, str(error))]
+
+
+def _service(name: str) -> Finding:
+    """Whether a run could use a service's models; the key itself is never shown or tried."""
+    try:
+        version = metadata.version(name)
+    except metadata.PackageNotFoundError:
+        says = f"its package is not installed; pip install 'aide-search[{name}]'"
+        return Finding(name, False, False, says)
+    variable = SERVICES[name]
+    if os.environ.get(variable):
+        return Finding(name, True, False, f"package {version}, {variable} is set")
+    says = f"package {version}, {variable} is not set; only servers of your own will answer"
+    return Finding(name, False, False, says)

@@ -95,6 +95,10 @@ class Engine:
         self._stopping = self._stopping or reason
         return self._more()
 
+    def pending_beside(self, node_id: int) -> list[Action]:
+        """What else is under way while one node is being written."""
+        return [action for other, action in self._under_way.items() if other != node_id]
+
     def _after_proposal(self, proposal: Proposal) -> Decision:
         candidate = proposal.candidate
         if candidate.status == "ok":

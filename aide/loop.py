@@ -8,18 +8,17 @@ is missing elsewhere.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
-from aide import context
 from aide.engine import Decision, Engine, Evaluate, Propose, Record, Stop
-from aide.errors import BudgetExceeded, SandboxError
-from aide.evaluate import SUBMISSION, TRIES, Evaluator
+from aide.errors import BudgetExceeded, ModelError, SandboxError
+from aide.evaluate import SUBMISSION, Evaluator
 from aide.folder import storing
-from aide.node import Action, Node, Outcome, Proposal
+from aide.node import Action, Node, Proposal
 from aide.parts import Parts
-from aide.replay import finished_event, proposed_event
+from aide.propose import Proposer
+from aide.replay import State, finished_event, proposed_event
 from aide.tree import Tree
 
 INTERRUPTED = "interrupted"
@@ -31,13 +30,13 @@ class Loop:
     Args:
         parts: everything that it works with.
         engine: decides what happens.
-        hashes: normalised code hash of the proposals that the engine starts with.
+        state: what the journal says; the engine's tree is its own.
     """
 
-    def __init__(self, parts: Parts, engine: Engine, hashes: Mapping[int, str]) -> None:
+    def __init__(self, parts: Parts, engine: Engine, state: State) -> None:
         self._parts, self._engine = parts, engine
-        self._hashes = dict(hashes)
-        self._preview: str | None = None
+        self._hashes = dict(state.hashes)
+        self._proposer = Proposer(parts, engine.tree, state.advice)
         self.evaluator = Evaluator(parts.sandbox, parts.task, self._retried)
 
     @property
@@ -47,6 +46,7 @@ class Loop:
     def interrupt(self) -> None:
         """Stop soon, from any thread: what runs is ended and left for a resume."""
         self.evaluator.cancel()
+        self._parts.cancel()
 
     def run(self) -> str:
         """Work until a limit, an interruption or the policy ends it; returns the reason.
@@ -67,7 +67,7 @@ class Loop:
                 decisions.extend(self._execute(decision))
             except BudgetExceeded as error:
                 return str(error)
-            except SandboxError:
+            except (SandboxError, ModelError):
                 if self.evaluator.cancelled:
                     return INTERRUPTED
                 raise
@@ -90,20 +90,9 @@ class Loop:
     def _propose(self, node_id: int, action: Action) -> list[Decision]:
         parts = self._parts
         self._tell("proposing", node=node_id, operator=action.operator, parents=action.parents)
-        if self._preview is None:
-            self._preview = parts.task.preview()
-        seen = context.gather(
-            self.tree,
-            action,
-            task_info=parts.task.info,
-            preview=self._preview,
-            packages=parts.sandbox.packages(),
-            limits=parts.limits,
-            # A prime, so that runs with other seeds do not meet the same sequence shifted.
-            seed=parts.seed * 1_000_003 + node_id,
-        )
-        candidate = parts.operators[action.operator].propose(seen, parts.model)
-        proposal = Proposal(node_id, action, candidate)
+        pending = self._engine.pending_beside(node_id)
+        proposal = self._proposer.propose(node_id, action, pending)
+        candidate = proposal.candidate
         code_hash = parts.code_hash(candidate.code) if candidate.status == "ok" else ""
         self._hashes[node_id] = code_hash
         parts.write(proposed_event(proposal, code_hash))
@@ -114,19 +103,14 @@ class Loop:
         action, candidate = proposal.action, proposal.candidate
         self._tell("running", node=proposal.id, operator=action.operator, parents=action.parents)
         limits = replace(parts.limits, seconds=parts.budget.run_limit(parts.limits.seconds))
-        folder = parts.folder.node(proposal.id)
-        try:
-            execution = self.evaluator.execute(
-                f"{proposal.id:04d}", candidate.code, "search", folder, limits
-            )
-        except SandboxError as error:
-            # A program that kills its supervisor looks like a lost sandbox, each time.
-            if self.evaluator.cancelled or "without a report" not in str(error):
-                raise
-            outcome = Outcome("error", reason=f"{error}, {TRIES} times in a row")
-        else:
-            parts.budget.saw(execution.seconds)
-            outcome = self.evaluator.outcome(execution)
+        outcome = self.evaluator.evaluate(
+            f"{proposal.id:04d}",
+            candidate.code,
+            parts.folder.node(proposal.id),
+            limits,
+            smoke=parts.settings.smoke,
+        )
+        parts.budget.saw(outcome.seconds or outcome.smoke_seconds)
         return Node(proposal.id, action, candidate, outcome)
 
     def _finish(self, node: Node) -> list[Decision]:
@@ -152,6 +136,8 @@ class Loop:
             plan=node.plan,
             improved=improved,
         )
+        # Last: it may ask a model, and by then everything else about the node is done.
+        self._proposer.learn(node)
         return decisions
 
     def keep_best(self) -> None:
@@ -169,7 +155,8 @@ class Loop:
         self._tell("retrying", job=job, reason=reason)
 
     def _tell(self, kind: str, **fields: object) -> None:
-        budget, best = self._parts.budget, self.tree.best
+        budget, ledger, best = self._parts.budget, self._parts.ledger, self.tree.best
+        forecast = ledger.forecast(len(self.tree), budget.steps)
         self._parts.on_event(
             {
                 "event": kind,
@@ -179,6 +166,8 @@ class Loop:
                 "steps": budget.steps,
                 "elapsed": budget.elapsed,
                 "left": budget.forecast(len(self.tree)),
+                "usage": asdict(ledger.total),
+                "forecast": asdict(forecast) if forecast else None,
                 "best": best.id if best else None,
                 "best_score": best.score if best else None,
             }

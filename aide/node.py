@@ -113,10 +113,11 @@ class Outcome:
         score: on the search holdout; None unless the status is "ok".
         reason: one line for a failure, such as the last line of the traceback; "" if it worked.
         log: what the program printed, head and tail, bounded.
-        seconds: wall time in the sandbox.
+        seconds: wall time in the sandbox, on all rows; 0 if it ended at its smoke run.
         cpu_seconds: processor time in the sandbox.
         peak_mb: largest resident memory, in MiB.
         flags: remarks on top of the status, such as "output-truncated".
+        smoke_seconds: wall time of the run on a few rows before; 0 if there was none.
     """
 
     status: Status
@@ -127,6 +128,7 @@ class Outcome:
     cpu_seconds: float = 0.0
     peak_mb: float = 0.0
     flags: tuple[str, ...] = ()
+    smoke_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from aide.budget import Budget
 from aide.folder import RunFolder
 from aide.history import History
-from aide.interfaces import Limits, Model, OnEvent, Operator, Sandbox, Task
+from aide.interfaces import (
+    Context,
+    Limits,
+    Model,
+    OnEvent,
+    Operator,
+    Sandbox,
+    Scratch,
+    Task,
+    Usage,
+)
 from aide.journal import Journal
+from aide.ledger import Ledger
+from aide.tokens import TokenEstimate
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a search goes about it.
+
+    Attributes:
+        prompt_tokens: the largest prompt.
+        reply_tokens: the longest answer.
+        memory: "scoped" if operators see earlier results, else "none".
+        cue: ask for more as children accumulate.
+        advice_every: nodes between two advices of a model; 0 for none.
+        smoke: try each solution on a few rows first.
+    """
+
+    prompt_tokens: int
+    reply_tokens: int
+    memory: Literal["scoped", "none"]
+    cue: bool
+    advice_every: int
+    smoke: bool
 
 
 @dataclass(frozen=True)
@@ -17,7 +51,13 @@ class Parts:
     """The parts of a run.
 
     Attributes:
+        ledger: what the model's calls have used.
+        estimate: the size of prompts, in tokens.
         code_hash: the hash by which copies of a program are recognised.
+        cancel: ends the calls of the model and the scratch runs, from any thread.
+        advise: asks the model for a line of advice on a context's lessons.
+        scratch: the snippets that one node's operator may run, or None.
+        settings: how the search goes about it.
         on_event: told of each thing that happens, for progress; not for the books.
     """
 
@@ -31,7 +71,13 @@ class Parts:
     budget: Budget
     limits: Limits
     seed: int
+    ledger: Ledger
+    estimate: TokenEstimate
     code_hash: Callable[[str], str]
+    cancel: Callable[[], None]
+    advise: Callable[[Context, Model], tuple[str, Usage]]
+    scratch: Callable[[int], Scratch | None]
+    settings: Settings
     on_event: OnEvent
 
     def write(self, event: Mapping[str, object]) -> None:

@@ -53,6 +53,8 @@ class TerminalProgress:
             self._print(_finished_line(event))
         elif kind == "retrying":
             self._print(f"  the sandbox failed, again: {event['reason']}")
+        elif kind == "waiting":
+            self._print(_waiting_line(event))
         self._show(event)
 
     def _print(self, line: str) -> None:
@@ -69,6 +71,7 @@ class TerminalProgress:
         note = f"best {format_score(best)} (node {event['best']})" if best else "nothing works yet"
         if event["left"] is not None:
             note += f", about {format_seconds(event['left'])} left"
+        note += _cost(event)
         self._bar.update(
             self._task,
             description=doing,
@@ -84,12 +87,32 @@ def _doing(event: Mapping[str, Any]) -> str:
             return f"node {event['node']}: writing ({event['operator']})"
         case "running" | "retrying":
             return f"node {event.get('node', event.get('job'))}: running"
+        case "waiting":
+            return "waiting for the model"
         case "scoring":
             return "final holdout"
         case "refitting":
             return f"node {event['node']}: refitting on all rows"
         case _:
             return "choosing"
+
+
+def _waiting_line(event: Mapping[str, Any]) -> str:
+    wait = f"; waiting {format_seconds(event['seconds'])}" if event["seconds"] else ""
+    return f"  {one_line(event['reason'], 160)}{wait}"
+
+
+def _cost(event: Mapping[str, Any]) -> str:
+    """What the models have used, and by this pace will have used at the end; "" if nothing."""
+    used, ahead = event["usage"], event["forecast"]
+    tokens = used["tokens_in"] + used["tokens_out"]
+    if used["usd"]:
+        note = f", ${used['usd']:.2f}"
+        return note + (f" of about ${ahead['usd']:.2f}" if ahead and ahead["usd"] else "")
+    if used["usd"] is None:
+        total = ahead and ahead["tokens_in"] + ahead["tokens_out"]
+        return f", {tokens:,} tokens" + (f" of about {total:,}" if total else "")
+    return ""
 
 
 def _finished_line(event: Mapping[str, Any]) -> str:

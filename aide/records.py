@@ -162,11 +162,13 @@ class PromptLimits:
         tokens: the most in all.
         sections: the most of each section, by name.
         chars_per_token: how many characters the model makes one token of, as seen so far.
+        reply: the most tokens of an answer.
     """
 
     tokens: int = 28_000
     sections: Mapping[str, int] = field(default_factory=lambda: SECTIONS)
     chars_per_token: float = 3.0
+    reply: int = 8192
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ class State:
         tree: the finished nodes.
         pending: proposed, not finished: to be run again.
         hashes: normalised code hash of each pending proposal.
+        advice: what a model advised to do next, by the node that it is about.
         elapsed: seconds that the run was at work.
-        usage: of all model calls.
         final: the "final" event of the latest finish, or None.
         finals: how many nodes the final holdout has been used for.
         stop: the latest "stop" event, or None if the run ended without one.
@@ -33,8 +33,8 @@ class State:
     tree: Tree
     pending: dict[int, Proposal] = field(default_factory=dict)
     hashes: dict[int, str] = field(default_factory=dict)
+    advice: dict[int, str] = field(default_factory=dict)
     elapsed: float = 0.0
-    usage: Usage = field(default_factory=Usage)
     final: Event | None = None
     finals: int = 0
     stop: Event | None = None
@@ -94,7 +94,6 @@ def apply(state: State, event: Event) -> None:
         proposal = _proposal(event)
         state.pending[proposal.id] = proposal
         state.hashes[proposal.id] = event["hash"]
-        state.usage += proposal.candidate.usage
         state.stop = None
     elif kind == "finished":
         proposal = state.pending.pop(event["node"])
@@ -105,6 +104,8 @@ def apply(state: State, event: Event) -> None:
         if state.final is None or state.final["node"] != event["node"]:
             state.finals += 1
         state.final = event
+    elif kind == "advice":
+        state.advice[event["node"]] = event["text"]
     elif kind == "stop":
         state.stop = event
 

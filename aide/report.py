@@ -9,6 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from aide.node import Score
 from aide.replay import State, score_from
+from aide.spent import Spent
 
 
 def format_score(score: Score | None) -> str:
@@ -31,13 +32,20 @@ def format_seconds(seconds: float | None) -> str:
     return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def format_usd(usd: float | None) -> str:
+    """An amount of money, or that a price is unknown."""
+    if usd is None:
+        return "price unknown"
+    return f"${usd:.2f}" if usd >= 1 or not usd else f"${usd:.4f}"
+
+
 def one_line(text: str, length: int) -> str:
     """A text on one line, cut to a length."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def render_report(state: State) -> str:
+def render_report(state: State, account: Spent) -> str:
     """The report of a run, as markdown."""
     environment = Environment(
         loader=PackageLoader("aide"),
@@ -48,12 +56,12 @@ def render_report(state: State) -> str:
         autoescape=False,
     )
     environment.filters.update(
-        score=format_score, duration=format_seconds, oneline=one_line, cell=_cell
+        score=format_score, duration=format_seconds, oneline=one_line, cell=_cell, usd=format_usd
     )
-    return environment.get_template("report.md.j2").render(_values(state))
+    return environment.get_template("report.md.j2").render(_values(state, account))
 
 
-def _values(state: State) -> dict[str, Any]:
+def _values(state: State, account: Spent) -> dict[str, Any]:
     tree, best = state.tree, state.tree.best
     first = next((node for node in tree if node.works), None)
     counts: dict[str, int] = {}
@@ -72,8 +80,8 @@ def _values(state: State) -> dict[str, Any]:
         "final_score": score_from(state.final["final"]) if state.final else None,
         "pending": len(state.pending),
         "elapsed": state.elapsed,
-        "sandbox_seconds": sum(node.outcome.seconds for node in tree),
-        "usage": state.usage,
+        "sandbox_seconds": sum(n.outcome.seconds + n.outcome.smoke_seconds for n in tree),
+        "account": account,
         "reason": state.stop["reason"] if state.stop else "it was cut off",
     }
 

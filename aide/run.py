@@ -13,6 +13,7 @@ from aide.history import History
 from aide.journal import read_events
 from aide.node import Node, Score, Usage
 from aide.replay import State, replay, score_from
+from aide.spent import spent
 from aide.tree import Tree
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ class Run:
 
     @property
     def cost(self) -> Usage:
-        """What all model calls used."""
-        return self._state.usage
+        """What all model calls used, as far as it is known."""
+        return spent(self._folder.calls).total
 
     @property
     def seconds(self) -> float:

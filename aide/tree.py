@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Iterator
 
@@ -58,6 +58,11 @@ class Tree:
         self._debug_depth: dict[int, int] = {}
         self._failing: dict[int, IndexedSet] = {}
         self._ranked: list[tuple[float, int]] = []
+        self._root: dict[int, int] = {}
+        self._origins: dict[int, frozenset[int]] = {}
+        self._tops: dict[int, tuple[float, int]] = {}
+        self._branches: list[tuple[float, int]] = []
+        self._merged: set[frozenset[int]] = set()
 
     def add(self, node: Node, code_hash: str = "") -> None:
         """Add a finished node whose parents are all here.
@@ -81,6 +86,13 @@ class Tree:
             self._failing_at(self._debug_depth[parent]).discard(parent)
         if not node.parents:
             self.roots.append(node.id)
+        self._root[node.id] = self._root[node.parents[0]] if node.parents else node.id
+        above = {self._origins[parent] for parent in node.parents}
+        # One set is shared along a chain, so that a long one takes no more memory.
+        one = above.pop() if len(above) == 1 else frozenset[int]().union(*above)
+        self._origins[node.id] = one or frozenset({node.id})
+        if node.operator == "merge":
+            self._merged.add(frozenset(node.parents))
         self._index(node, code_hash)
 
     def _index(self, node: Node, code_hash: str) -> None:
@@ -93,8 +105,18 @@ class Tree:
         if node.score is not None:
             value = -node.score.value if self.maximize else node.score.value
             insort(self._ranked, (value, node.id))
+            self._index_branch(self._root[node.id], (value, node.id))
         if code_hash:
             self.known.setdefault(code_hash, node.id)
+
+    def _index_branch(self, root: int, score: tuple[float, int]) -> None:
+        top = self._tops.get(root)
+        if top is not None:
+            if top < score:
+                return
+            del self._branches[bisect_left(self._branches, top)]
+        self._tops[root] = score
+        insort(self._branches, score)
 
     def _failing_at(self, depth: int) -> IndexedSet:
         return self._failing.setdefault(depth, IndexedSet())
@@ -125,6 +147,22 @@ class Tree:
     def ranked(self, n: int) -> list[Node]:
         """The n best nodes, best first."""
         return [self._nodes[node_id] for _, node_id in self._ranked[:n]]
+
+    def root_of(self, node_id: int) -> Node:
+        """The draft whose branch a node belongs to: a merge is of its first parent's branch."""
+        return self._nodes[self._root[node_id]]
+
+    def origins(self, node_id: int) -> frozenset[int]:
+        """All drafts that a node comes from, through any of its parents."""
+        return self._origins[node_id]
+
+    def branches(self, n: int) -> list[Node]:
+        """The best node of each draft's branch, for the n branches with the best, best first."""
+        return [self._nodes[node_id] for _, node_id in self._branches[:n]]
+
+    def merged(self, a: int, b: int) -> bool:
+        """True if a merge of these two is in the tree, in either order, however it went."""
+        return frozenset((a, b)) in self._merged
 
     def better(self, a: float, b: float) -> bool:
         """True if metric value a is better than b."""

@@ -21,7 +21,7 @@ from aide.report import format_score, format_seconds
 from aide.run import Run, load
 
 if TYPE_CHECKING:
-    from aide.build import Session
+    from aide.session import Session
 
 
 def work(begin: Callable[[OnEvent], AbstractContextManager[Session]], as_json: bool) -> None:

@@ -8,4 +8,5 @@ OPERATORS: Mapping[str, str] = {
     "draft": "aide.operators.draft:Draft",
     "debug": "aide.operators.debug:Debug",
     "improve": "aide.operators.improve:Improve",
+    "merge": "aide.operators.merge:Merge",
 }

@@ -1,20 +1,16 @@
-"""What all operators share: prompts from templates, and asking a model until code comes out."""
+"""What all operators share: prompts from templates, and the rules that shorten a text."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.resources import files
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-from aide.errors import ReplyError
-from aide.interfaces import Candidate, Context, Message, Model, Reply, Request, Usage
-from aide.operators.check import MAX_BYTES, check, normalised_hash
-from aide.operators.reply import Written, plan_of
+from aide.interfaces import Context, Node, PromptLimits
+from aide.records import SECTIONS
 
-TRIES = 3
+CHARS_PER_TOKEN = 3.0
 TRACEBACK = "Traceback (most recent call last):"
 
 
@@ -28,10 +24,12 @@ def shorten(text: str, n: int) -> str:
     """The head and the tail of a text, about n characters in all, cut at whole lines.
 
     A line between them says how many characters were left out. The last traceback is kept whole
-    if it fits into three quarters of n, and its end is always kept.
+    if it fits into three quarters of n, and its end is always kept. Nothing is left for an n of 0.
     """
     if len(text) <= n:
         return text
+    if n <= 0:
+        return ""
     start = text.rfind(TRACEBACK)
     wanted = len(text) - start if start >= 0 else 0
     tail_size = min(max(wanted, n // 2), 3 * n // 4)
@@ -60,7 +58,7 @@ _environment = Environment(
 _environment.filters |= {"oneline": oneline, "shorten": shorten}
 
 
-def render(name: str, **values: object) -> str:
+def render(name: str, /, **values: object) -> str:
     """A prompt from a template in `prompts/`, without blank lines around it.
 
     Raises:
@@ -69,91 +67,44 @@ def render(name: str, **values: object) -> str:
     return _environment.get_template(name).render(values).strip()
 
 
-def system_prompt(context: Context) -> str:
-    """The stable head: the same for all nodes of a run, so that a provider can cache it."""
+def attempt_line(node: Node) -> str:
+    """The line on a node in a list of attempts."""
+    # The macro itself: a template that imports it would build all macros anew for each line.
+    attempts = _environment.get_template("parts.j2").module.__dict__["attempts"]
+    return str(attempts((node,)))
+
+
+def system_prompt(context: Context, limits: PromptLimits | None = None) -> str:
+    """The stable head: the same for all nodes of a run, so that a provider can cache it.
+
+    Args:
+        context: gives the task, the preview and the packages.
+        limits: how large the prompt may be; the context's by default.
+    """
+    limits = limits or context.prompt
+    goal = shorten(context.task.goal.strip(), stable_chars(limits, "task"))
+    preview = shorten(context.preview.strip(), stable_chars(limits, "preview"))
     return render(
         "system.j2",
-        task=context.task,
+        task=replace(context.task, goal=goal),
         limits=context.limits,
         packages=context.packages,
-        preview=context.preview,
+        preview=preview,
     )
 
 
-def seed_of(seed: int, attempt: int) -> int:
-    """A seed for one try, below 2**31, from the context's seed."""
-    digest = hashlib.sha256(f"{seed}/{attempt}".encode()).digest()
-    return int.from_bytes(digest[:4], "big") >> 1
+def stable_chars(limits: PromptLimits, section: str) -> int:
+    """The most characters of a section whose cut may not move during a run.
 
-
-def ask_for_code(
-    context: Context,
-    model: Model,
-    operator: str,
-    prompt: str,
-    read: Callable[[str], Written],
-) -> Candidate:
-    """Ask a model until its reply holds a program that may run, three times at most.
-
-    Args:
-        context: gives the system prompt, the known programs and the seed.
-        model: whom to ask.
-        operator: who asks, for the books.
-        prompt: the user's first turn.
-        read: makes plan and code of a reply's text; raises ReplyError if it cannot.
-
-    Returns:
-        The first usable candidate; else the last with code, with its fault; else the last fault.
-
-    Raises:
-        ModelError: the model failed.
+    Counted by a fixed ratio: one that is measured as the run goes on would change the stable head
+    from call to call, and let a program in that could not be shown later. A small prompt
+    bounds it too: goal and preview may have an eighth of it each, a program 35%.
     """
-    system = system_prompt(context)
-    messages: tuple[Message, ...] = (Message("user", prompt),)
-    failed, usage = Candidate("", "", status="rejected"), Usage()
-    for attempt in range(TRIES):
-        request = Request(system, messages, operator, seed_of(context.seed, attempt))
-        reply = model.complete(request)
-        # A lone surrogate can reach a reply through JSON and could not be written to any file.
-        reply = replace(reply, text=reply.text.encode("utf-8", "replace").decode("utf-8"))
-        usage += reply.usage
-        candidate = candidate_of(reply, read, context.known)
-        if candidate.status == "ok":
-            return replace(candidate, usage=usage)
-        if candidate.code or not failed.code:
-            failed = candidate
-        # Providers refuse a conversation that holds an empty turn.
-        said = Message("assistant", reply.text.strip() or "(no answer)")
-        messages += (said, Message("user", render("again.j2", reason=candidate.problem)))
-    return replace(failed, usage=usage)
+    part = 0.35 if section == "code" else 0.125
+    tokens = min(section_tokens(limits, section), limits.tokens * part)
+    return int(tokens * CHARS_PER_TOKEN)
 
 
-def candidate_of(
-    reply: Reply, read: Callable[[str], Written], known: Mapping[str, int]
-) -> Candidate:
-    """Judge one reply: a candidate that may run, or one that is "rejected" or a "duplicate"."""
-    text = reply.text
-    if reply.stop == "length":
-        return _rejected(text, "it was cut off at the length limit; answer more briefly")
-    if reply.stop == "refusal":
-        return _rejected(text, "it is a refusal; the answer has to hold a program")
-    try:
-        written = read(text)
-    except ReplyError as error:
-        return _rejected(text, str(error))
-    made = Candidate(written.plan, written.code, flags=written.flags)
-    try:
-        check(written.code)
-    except ReplyError as error:
-        # What is far too long is not kept: it would go to the journal and into prompts.
-        kept = written.code if len(written.code) <= MAX_BYTES else ""
-        return replace(made, code=kept, problem=str(error), status="rejected")
-    twin = known.get(normalised_hash(written.code))
-    if twin is not None:
-        problem = f"duplicate of node {twin}: the program is the same but for its formatting"
-        return replace(made, problem=problem, status="duplicate")
-    return made
-
-
-def _rejected(text: str, problem: str) -> Candidate:
-    return Candidate(plan_of(text), "", problem=problem, status="rejected")
+def section_tokens(limits: PromptLimits, section: str) -> int:
+    """The most tokens of a section; the default's if the limits do not name it."""
+    return limits.sections.get(section, SECTIONS[section])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from aide.interfaces import Candidate, Context, Model
-from aide.operators.base import ask_for_code, render
-from aide.operators.reply import read_change
-
-LOG_CHARS = 6000
+from aide.operators.ask import ask_for_code
+from aide.operators.base import render, shorten
+from aide.operators.forms import Change, form_of
+from aide.operators.reply import change_in
+from aide.operators.sections import Sizes, attempts
 
 
 class Debug:
@@ -18,8 +19,17 @@ class Debug:
 
     def propose(self, context: Context, model: Model) -> Candidate:
         (parent,) = context.parents
-        prompt = render(
-            "debug.j2", parent=parent, ancestors=context.ancestors, log_chars=LOG_CHARS
-        )
-        read = partial(read_change, parent=parent.code)
-        return ask_for_code(context, model, self.name, prompt, read)
+
+        def draw(sizes: Sizes) -> str:
+            ancestors, left_out = attempts(context.ancestors, context.task, sizes["ancestors"])
+            return render(
+                "debug.j2",
+                parent=parent,
+                ancestors=ancestors,
+                left_out=left_out,
+                lessons=shorten(context.lessons, sizes["lessons"]),
+                log_chars=sizes["log"],
+            )
+
+        read = partial(change_in, parent=parent.code)
+        return ask_for_code(context, model, self.name, draw, read, form_of(Change))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aide.interfaces import Candidate, Context, Model
-from aide.operators.base import ask_for_code, render
-from aide.operators.reply import read_program
+from aide.operators.ask import ask_for_code
+from aide.operators.base import render, shorten
+from aide.operators.forms import Program, form_of
+from aide.operators.reply import program_in
+from aide.operators.sections import Sizes, attempts
+from aide.operators.similar import near_copy
 
 
 class Draft:
@@ -13,5 +19,17 @@ class Draft:
     name = "draft"
 
     def propose(self, context: Context, model: Model) -> Candidate:
-        prompt = render("draft.j2", siblings=context.siblings, children=context.children)
-        return ask_for_code(context, model, self.name, prompt, read_program)
+        def draw(sizes: Sizes) -> str:
+            siblings, left_out = attempts(context.siblings, context.task, sizes["siblings"])
+            return render(
+                "draft.j2",
+                siblings=siblings,
+                left_out=left_out,
+                lessons=shorten(context.lessons, sizes["lessons"]),
+                children=context.children,
+            )
+
+        new = partial(near_copy, others=context.siblings)
+        return ask_for_code(
+            context, model, self.name, draw, program_in, form_of(Program), object_to=new
+        )

@@ -7,13 +7,18 @@ import re
 from dataclasses import dataclass
 
 from aide.errors import ReplyError
+from aide.interfaces import Reply
 from aide.operators import edits
 from aide.operators.check import compiled
+from aide.operators.forms import Change, Edit, Program, object_in, validated
 
 PLAN_CHARS = 1000
 REWRITE_SHARE = 0.6
 
 _FENCE = re.compile(r"^ {0,3}```[ \t]*([\w+-]*)[ \t]*$")
+_SCRATCH = re.compile(
+    r"^ {0,3}```[ \t]*(?:python|py)[ \t]+scratch[ \t]*\n(.*?)(?:^ {0,3}```[ \t]*$|\Z)", re.M | re.S
+)
 _LANGUAGES = frozenset({"", "python", "python3", "py"})
 
 
@@ -24,6 +29,52 @@ class Written:
     plan: str
     code: str
     flags: tuple[str, ...] = ()
+
+
+def program_in(reply: Reply) -> Written:
+    """The program of a reply: its structured answer, else one in its text.
+
+    Raises:
+        ReplyError: there is none.
+    """
+    data = object_in(reply.text, Program) if reply.data is None else reply.data
+    if data is None:
+        return read_program(reply.text)
+    answer = validated(Program, data)
+    return Written(plan_of(answer.plan), _whole(answer.code))
+
+
+def change_in(reply: Reply, parent: str) -> Written:
+    """The changed program of a reply: by its structured answer, else by its text.
+
+    Args:
+        reply: the model's answer.
+        parent: the solution that the blocks change.
+
+    Raises:
+        ReplyError: there is none, or the blocks do not fit.
+    """
+    data = object_in(reply.text, Change) if reply.data is None else reply.data
+    if data is None:
+        return read_change(reply.text, parent)
+    answer = validated(Change, data)
+    if answer.edits:
+        return _edited(answer.plan, parent, [_block(edit) for edit in answer.edits])
+    if not answer.code.strip():
+        raise ReplyError("it holds neither edits nor a whole program")
+    return Written(plan_of(answer.plan), _whole(answer.code), ("rewrite",))
+
+
+def plan_in(reply: Reply) -> str:
+    """The plan of a reply whose program cannot be used; "" if there is none."""
+    plan = reply.text if reply.data is None else reply.data.get("plan", "")
+    return plan_of(plan) if isinstance(plan, str) else ""
+
+
+def snippet_in(text: str) -> str | None:
+    """The program that a model wants to run before it answers; None if it asks for none."""
+    found = _SCRATCH.search(text)
+    return found[1] if found and found[1].strip() else None
 
 
 def plan_of(text: str) -> str:
@@ -43,6 +94,7 @@ def read_program(text: str) -> Written:
     Raises:
         ReplyError: there is no program.
     """
+    text = _SCRATCH.sub("", text)
     fences, unclosed = _fences(text)
     if unclosed is not None and _is_program(unclosed):
         fences.append(unclosed)
@@ -72,14 +124,34 @@ def read_change(text: str, parent: str) -> Written:
     """
     blocks = edits.parse(text)
     if blocks:
-        code = edits.apply(parent, blocks)
-        rewritten = edits.changed_share(parent, code) > REWRITE_SHARE
-        return Written(plan_of(text), code, ("rewrite",) if rewritten else ())
+        return _edited(text, parent, blocks)
     try:
         whole = read_program(text)
     except ReplyError as error:
         raise ReplyError("it holds no search/replace block and no whole program") from error
     return Written(whole.plan, whole.code, ("rewrite",))
+
+
+def _edited(plan: str, parent: str, blocks: list[edits.Block]) -> Written:
+    code = edits.apply(parent, blocks)
+    rewritten = edits.changed_share(parent, code) > REWRITE_SHARE
+    return Written(plan_of(plan), code, ("rewrite",) if rewritten else ())
+
+
+def _block(edit: Edit) -> edits.Block:
+    # An empty part has no line; any other has one more than it has line ends between lines.
+    search, replace = (
+        tuple(_lines(part.removesuffix("\n"))) if part else ()
+        for part in (edit.search.replace("\r\n", "\n"), edit.replace.replace("\r\n", "\n"))
+    )
+    return edits.Block(search, replace)
+
+
+def _whole(code: str) -> str:
+    """The program in a field, which some models fence as they would in text."""
+    if code.lstrip().startswith("```"):
+        return read_program(code).code
+    return "\n".join(_lines(code)).strip("\n") + "\n"
 
 
 def _lines(text: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ import pandas as pd
 import pytest
 
 import aide
+from aide.calls import read_calls
 from aide.errors import ConfigError, TaskError
 
 pytestmark = pytest.mark.xdist_group("api")
@@ -81,11 +81,11 @@ def test_the_repository_is_the_tree(run: aide.Run) -> None:
 
 
 def test_every_call_is_in_the_book(run: aide.Run) -> None:
-    lines = (run.path / "calls.jsonl").read_text().splitlines()
-    assert len(lines) == run.cost.calls
-    first = json.loads(lines[0])
-    assert first["request"]["messages"][0]["role"] == "user"
-    assert first["reply"]["text"]
+    calls = list(read_calls(run.path / "calls.jsonl"))
+    assert len(calls) == run.cost.calls
+    assert {call.node for call in calls} == {node.id for node in run.nodes}
+    assert calls[0].request.messages[0].role == "user"
+    assert calls[0].reply is not None
 
 
 def test_a_limit_of_time_ends_the_search_and_still_finishes(tmp_path: Path) -> None:

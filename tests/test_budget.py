@@ -62,3 +62,24 @@ def test_the_forecast_goes_by_the_pace_or_by_the_hours() -> None:
     assert budget.forecast(0) == pytest.approx(3500)
     clock.now += 3400
     assert budget.forecast(5) == pytest.approx(100)
+
+
+def test_one_solution_may_take_a_quarter_of_the_time_that_is_left() -> None:
+    clock = Clock()
+    budget = Budget(100, 2.0, clock=clock)
+    assert budget.run_limit(600) == 600
+    assert budget.run_limit(7000) == pytest.approx((7200 - 2) / 4)
+    clock.now += 6000
+    assert budget.run_limit(600) == pytest.approx((1200 - 2) / 4)
+
+
+def test_one_solution_may_take_a_minute_while_there_is_one() -> None:
+    clock = Clock()
+    budget = Budget(100, 1.0, clock=clock)
+    clock.now += 3600 - 102
+    assert budget.run_limit(600) == 60
+    assert budget.run_limit(20) == 20
+    clock.now += 60
+    assert budget.run_limit(600) == pytest.approx(40)
+    clock.now += 1000
+    assert budget.run_limit(600) == 1

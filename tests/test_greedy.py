@@ -171,10 +171,60 @@ def test_the_work_of_an_ask_does_not_grow_with_the_tree() -> None:
     small, large = grow(1, 100, debug=0.2), grow(1, 10_000, debug=0.2)
     pending = [Action("debug", (small.failing_leaves(0)[0][0],)), DRAFT]
     for debug_prob in (0.0, 0.5, 1.0):
-        greedy = Greedy(debug_prob=debug_prob, seed=2)
+        greedy = Greedy(debug_prob=debug_prob, seed=2, merge_prob=1.0)
         few = calls_during(partial(greedy.ask, small, pending, 4))
         many = calls_during(partial(greedy.ask, large, pending, 4))
         assert 0 < many <= 1.5 * few
+
+
+def test_the_best_of_two_branches_are_merged_once() -> None:
+    tree = Tree(maximize=True)
+    for node_id, value in ((1, 0.5), (2, 0.6), (3, 0.4)):
+        tree.add(node(node_id, value=value))
+    tree.add(node(4, "improve", (2,), value=0.7))
+    greedy = Greedy(drafts=3, debug_prob=0.0, merge_prob=1.0)
+    merge, improve = Action("merge", (4, 1)), Action("improve", (4,))
+    assert greedy.ask(tree, [], 3) == [merge, improve, improve]
+    assert greedy.ask(tree, [Action("merge", (1, 4))], 1) == [improve]
+    assert Greedy(drafts=3).ask(tree, [], 1) == [improve]
+    tree.add(node(5, "merge", (4, 1)))
+    assert greedy.ask(tree, [], 1) == [improve]
+    tree.add(node(6, "improve", (3,), value=0.65))
+    assert greedy.ask(tree, [], 1) == [Action("merge", (4, 6))]
+
+
+def test_what_came_of_a_merge_is_not_merged_with_what_it_came_from() -> None:
+    tree = Tree(maximize=True)
+    for node_id, value in ((1, 0.5), (2, 0.6), (3, 0.4)):
+        tree.add(node(node_id, value=value))
+    tree.add(node(4, "merge", (2, 1), value=0.7))
+    tree.add(node(5, "improve", (4,), value=0.8))
+    assert tree.origins(5) == {1, 2}
+    greedy = Greedy(drafts=3, debug_prob=0.0, merge_prob=1.0)
+    assert greedy.ask(tree, [], 1) == [Action("merge", (5, 3))]
+    tree.add(node(6, "merge", (5, 3), value=0.9))
+    assert greedy.ask(tree, [], 1) == [Action("improve", (6,))]
+
+
+def test_a_merge_takes_two_branches() -> None:
+    tree = Tree(maximize=False)
+    tree.add(node(1, value=0.5))
+    tree.add(node(2, "improve", (1,), value=0.4))
+    tree.add(node(3))
+    greedy = Greedy(drafts=2, debug_prob=0.0, merge_prob=1.0)
+    assert greedy.ask(tree, [], 1) == [Action("improve", (2,))]
+    tree.add(node(4, "debug", (3,), value=0.9))
+    assert greedy.ask(tree, [], 1) == [Action("merge", (2, 4))]
+
+
+def test_merges_have_their_odds_and_take_the_place_of_improvements() -> None:
+    tree = grow(9, 60, debug=0.1)
+    without = [Greedy(1, 0.5, seed=seed).ask(tree, (), 1)[0] for seed in range(1000)]
+    some = [Greedy(1, 0.5, seed=seed, merge_prob=0.4).ask(tree, (), 1)[0] for seed in range(1000)]
+    changed = [(a.operator, b.operator) for a, b in zip(without, some, strict=True) if a != b]
+    assert set(changed) == {("improve", "merge")}
+    improvements = sum(action.operator == "improve" for action in without)
+    assert len(changed) == pytest.approx(0.4 * improvements, abs=50)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +233,7 @@ def test_the_work_of_an_ask_does_not_grow_with_the_tree() -> None:
         ({"drafts": 0}, "drafts is 0, but has to be at least 1"),
         ({"debug_prob": 1.5}, "debug_prob is 1.5"),
         ({"debug_prob": float("nan")}, "debug_prob is nan"),
+        ({"merge_prob": -0.1}, "merge_prob is -0.1, but has to lie between 0 and 1"),
         ({"max_debug_depth": -1}, "max_debug_depth is -1"),
         ({"max_debug_depth": 10**9}, "between 0 and 100"),
     ],

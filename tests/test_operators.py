@@ -17,9 +17,9 @@ from aide.interfaces import Candidate, Context, Message, Operator, Request
 from aide.llm.scripted import Answer, ScriptedModel
 from aide.node import Node
 from aide.operators import OPERATORS
-from aide.operators.base import seed_of
 from aide.operators.check import normalised_hash
 from aide.operators.debug import Debug
+from aide.operators.dialogue import seed_of
 from aide.operators.draft import Draft
 from aide.operators.improve import Improve
 from aide.operators.reply import plan_of, read_change, read_program
@@ -176,7 +176,8 @@ def test_an_oversized_program_is_not_kept() -> None:
     large = FENCED.replace("C=1.0", f"C=1.0, note={'x' * 200_000!r}")
     candidate = Asked(large, large, large).propose(Draft(), seen())
     assert candidate.code == ""
-    assert candidate.problem.startswith("the program has 200,")
+    assert candidate.problem.startswith("the program has about 66,")
+    assert "the most is 8,000; write it shorter" in candidate.problem
 
 
 def test_a_model_that_fails_is_an_exception() -> None:

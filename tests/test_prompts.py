@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import os
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,17 +15,22 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from aide.context import gather
-from aide.interfaces import Context, Operator, Request
+from aide.interfaces import Context, Node, Operator, PromptLimits, Request, Scratch
 from aide.llm.scripted import ScriptedModel
 from aide.node import Action
 from aide.operators.base import oneline, render, shorten
 from aide.operators.debug import Debug
 from aide.operators.draft import Draft
+from aide.operators.forms import Advice, Change, Program, form_of
 from aide.operators.improve import Improve
+from aide.operators.merge import Merge
+from aide.operators.summarize import advise
 from aide.tree import Tree
 from tests.trees import GOLDEN, LIMITS, PACKAGES, PREVIEW, PROGRAM, TASK, node
 
-OPERATORS: dict[str, Operator] = {each.name: each for each in (Draft(), Debug(), Improve())}
+ROOT = GOLDEN.parents[1]
+EACH: tuple[Operator, ...] = (Draft(), Debug(), Improve(), Merge())
+OPERATORS = {each.name: each for each in EACH}
 LOG = (
     "fold 0\n" * 40
     + "Traceback (most recent call last):\n"
@@ -58,6 +66,31 @@ def asked(tree: Tree, action: Action) -> Request:
     return requests[0]
 
 
+def full_context(*parents: Node, **changes: object) -> Context:
+    """A context with something in every section."""
+    tree = tree_of_a_morning()
+    siblings, ancestors = (tree[4], tree[6]), (tree[4],)
+    seen = Context(TASK, PREVIEW, PACKAGES, parents, siblings, ancestors, 5, {}, LIMITS, 3)
+    seen = replace(
+        seen,
+        lessons="Scaling helped (+0.01).\nThe key has gaps.",
+        scratch=Scratch(str, 3, 30),
+        prompt=PromptLimits(sections={"siblings": 30}),
+    )
+    return replace(seen, **changes)  # type: ignore[arg-type]  # any field of a Context
+
+
+def first_turn(operator: Operator, context: Context) -> str:
+    requests: list[Request] = []
+
+    def answer(request: Request) -> str:
+        requests.append(request)
+        return "```python\n" + PROGRAM + "```"
+
+    operator.propose(context, ScriptedModel(answer))
+    return requests[0].messages[0].text
+
+
 def check(name: str, text: str) -> None:
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("AIDE_TEST_UPDATE_GOLDEN"):
@@ -86,8 +119,125 @@ def test_golden_first_draft() -> None:
     check("draft-first", asked(Tree(maximize=True), Action("draft")).messages[0].text)
 
 
-def test_golden_again() -> None:
+def test_golden_with_all_sections() -> None:
+    tree = tree_of_a_morning()
+    check("draft-full", first_turn(Draft(), full_context(siblings=(tree[3], tree[1]))))
+    check("improve-full", first_turn(Improve(), full_context(tree[1])))
+    check("debug-full", first_turn(Debug(), full_context(tree[5])))
+    check("merge-full", first_turn(Merge(), full_context(tree[1], tree[6])))
+    plain = full_context(tree[6], tree[3], siblings=(), lessons=" \n", scratch=None)
+    check("merge", first_turn(Merge(), plain))
+
+
+def test_golden_of_short_turns() -> None:
     check("again", render("again.j2", reason="block 2 matches 3 places"))
+    one = Scratch(str, 1, 2.5)
+    shown = [
+        render("scratch.j2", scratch=one),
+        render("scratch-result.j2", output="\na,b\n1,2\n", left=2),
+        render("scratch-result.j2", output="x", left=1),
+        render("scratch-result.j2", output="", left=0),
+    ]
+    check("scratch", "\n---\n".join(shown))
+
+
+def test_golden_of_forms() -> None:
+    forms = [form_of(answer) for answer in (Program, Change, Advice)]
+    check("forms", "\n".join(f"{form.name}: {form.description}" for form in forms))
+
+
+def test_golden_advice() -> None:
+    requests: list[Request] = []
+
+    def answer(request: Request) -> str:
+        requests.append(request)
+        return "Try trees."
+
+    advise(full_context(tree_of_a_morning()[1]), ScriptedModel(answer))
+    advise(full_context(lessons="None yet."), ScriptedModel(answer))
+    shown = [f"{each.system}\n\n{each.messages[0].text}" for each in requests]
+    check("advice", "\n---\n".join(shown))
+
+
+def test_every_template_has_its_golden_text() -> None:
+    """A line of each template, the longest without a mark of the template language, is in one."""
+    texts = "\n".join(path.read_text("utf-8") for path in GOLDEN.glob("*.txt"))
+    for path in sorted((ROOT / "operators/prompts").glob("*.j2")):
+        lines = [line for line in path.read_text("utf-8").split("\n") if not set("{}") & set(line)]
+        if any(lines):
+            assert max(lines, key=len) in texts, path.name
+        else:
+            assert path.name in ("parts.j2", "form.j2")
+
+
+def test_a_missing_or_empty_part_leaves_no_heading_and_no_gap() -> None:
+    shown = [path for name in ("system", *OPERATORS) for path in GOLDEN.glob(f"{name}*.txt")]
+    assert len(shown) >= 9
+    for path in shown:
+        assert "\n\n\n" not in path.read_text("utf-8"), path.name
+    assert "What was learned" not in (GOLDEN / "merge.txt").read_text("utf-8")
+
+
+MOST_WORDS = 14
+"""Of a string in an operator's code: reasons for an author are shorter, prompts are longer."""
+
+
+def prompt_texts(source: str) -> list[str]:
+    """The strings of a module that look like a prompt: long ones, ones of several lines, and any
+    words that go into a request as they are. Docstrings do not count."""
+    tree = ast.parse(source)
+    found: list[str] = []
+    for each in ast.walk(tree):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Name):
+            within = [w for a in (*each.args, *each.keywords) for w in _strings(a)]
+            if each.func.id in ("Message", "Request", "Form"):
+                found += [text for text in within if len(text.split()) > 2]
+        if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+            each.value.value = ""
+    for text in _strings(tree):
+        words, lines = len(text.split()), len(text.strip().split("\n"))
+        if words > MOST_WORDS or (lines > 1 and words > 2):
+            found.append(text)
+    return found
+
+
+def _strings(tree: ast.AST) -> list[str]:
+    nodes = [each for each in ast.walk(tree) if isinstance(each, ast.Constant)]
+    joined = [each for each in ast.walk(tree) if isinstance(each, ast.JoinedStr)]
+    return [each.value for each in nodes if isinstance(each.value, str)] + [
+        " ".join(
+            part.value
+            for part in each.values
+            if isinstance(part, ast.Constant) and isinstance(part.value, str)
+        )
+        for each in joined
+    ]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "operators").glob("*.py")), ids=lambda p: p.stem)
+def test_no_prompt_stands_in_code(path: Path) -> None:
+    assert prompt_texts(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'x = "' + "word " * (MOST_WORDS + 1) + '"',
+        'x = f"' + "word {x} " * (MOST_WORDS + 1) + '"',
+        'x = "Look at it.\\nThen answer."',
+        'x = """Write a\nbetter program."""',
+        'Message("user", "Write a program.")',
+        'Request(system=f"You are an {x} expert", messages=())',
+    ],
+)
+def test_a_prompt_in_code_would_be_found(source: str) -> None:
+    assert prompt_texts(source)
+
+
+def test_a_reason_in_code_is_no_prompt() -> None:
+    assert prompt_texts('"""A docstring of many words.\n\n' + "w " * 50 + '"""') == []
+    assert prompt_texts('raise ReplyError(f"block {n} has no text in its search part")') == []
+    assert prompt_texts('Message("user", render("again.j2"))') == []
 
 
 def test_the_system_prompt_is_the_same_for_all_actions() -> None:

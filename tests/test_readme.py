@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from aide.tasks.load import load
+from benchmarks.loopback import Loopback
+from tests.author import REPLY
 from tests.commands import FAST, GUESSING
 from tests.test_bad_input import make_task
 
@@ -40,8 +44,25 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def service(place: Path) -> Iterator[dict[str, str]]:
+    """The variables by which a command meets a service on this machine instead of a hosted one."""
+    seeds = itertools.count()
+    prices = place / "prices.toml"
+    prices.write_text('["anthropic:*"]\ninput = 1\noutput = 2\n')
+    with Loopback(lambda request: REPLY.format(seed=next(seeds))) as loopback:
+        yield {
+            "ANTHROPIC_API_KEY": "x",
+            "ANTHROPIC_BASE_URL": loopback.anthropic_url,
+            "OPENAI_API_KEY": "x",
+            "OPENAI_BASE_URL": loopback.openai_url,
+            "AIDE_PRICES": str(prices),
+        }
+
+
 @pytest.mark.slow
-def test_the_commands(place: Path) -> None:
+@pytest.mark.xdist_group("sdk")
+def test_the_commands(place: Path, service: dict[str, str]) -> None:
     commands = [
         line.removeprefix("$ ")
         for text in blocks("console")
@@ -50,11 +71,16 @@ def test_the_commands(place: Path) -> None:
     ]
     assert len(commands) >= 6
     for command in commands:
+        command = command.replace("http://127.0.0.1:8080/v1", service["OPENAI_BASE_URL"])
         words = [word for word in shlex.split(command) if word not in ("--steps", "10")]
         done = subprocess.run(
             words,
             cwd=place,
-            env={**environment(place), "AIDE_CACHE": os.environ.get("AIDE_CACHE", cache())},
+            env={
+                **environment(place),
+                **service,
+                "AIDE_CACHE": os.environ.get("AIDE_CACHE", cache()),
+            },
             capture_output=True,
             text=True,
             check=False,

@@ -11,6 +11,7 @@ from aide.journal import VERSION
 from aide.node import Score
 from aide.replay import State, finished_event, proposed_event, replay
 from aide.report import format_score, format_seconds, one_line, render_report
+from aide.spent import Spent
 from aide.tree import Tree
 from tests.trees import grow, proposed
 
@@ -67,7 +68,7 @@ def test_a_report_tells_of_each_node_and_the_way_to_the_best() -> None:
         "final": {"value": 0.5, "se": None, "rows": 9},
         "refitted": False, "problem": "it was slow",
     }  # fmt: skip
-    text = render_report(state_of(tree, final, {"event": "stop", "reason": "enough"}))
+    text = render_report(state_of(tree, final, {"event": "stop", "reason": "enough"}), Spent())
     assert tree.best is not None
     for node in tree:
         assert f"\n| {node.id} | " in text
@@ -80,7 +81,7 @@ def test_a_report_tells_of_each_node_and_the_way_to_the_best() -> None:
 
 
 def test_a_report_without_a_working_node_says_so() -> None:
-    text = render_report(state_of(Tree(True)))
+    text = render_report(state_of(Tree(True)), Spent())
     assert "no working solution" in text
     assert "it was cut off" in text
 
@@ -91,4 +92,4 @@ def test_the_final_holdout_is_counted() -> None:
     again = [{**final, "node": 2}, {**final, "node": 2}, {**final, "node": 5}]
     state = state_of(tree, *again)
     assert state.finals == 2
-    assert "which 2 nodes have met by now" in render_report(state)
+    assert "which 2 nodes have met by now" in render_report(state, Spent())

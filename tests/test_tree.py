@@ -121,3 +121,34 @@ def test_refused_nodes_leave_no_trace() -> None:
     assert 2 not in tree
     assert tree.child_count(1) == 0
     assert [each.id for each in tree.ranked(5)] == [1]
+
+
+@settings(deadline=None)
+@given(SEEDS, SIZES, st.booleans())
+def test_branches_agree_with_scans(seed: int, size: int, maximize: bool) -> None:
+    tree = grow(seed, size, maximize=maximize)
+    best: dict[int, tuple[float, int]] = {}
+    for each in tree:
+        root = tree.lineage(each.id)[0].id
+        assert tree.root_of(each.id).id == root
+        if each.score:
+            score = (-each.score.value if maximize else each.score.value, each.id)
+            best[root] = min(best.get(root, score), score)
+    expected = [node_id for _, node_id in sorted(best.values())]
+    assert [each.id for each in tree.branches(size + 1)] == expected
+    assert [each.id for each in tree.branches(2)] == expected[:2]
+
+
+def test_a_merge_is_of_its_first_parent_and_remembered() -> None:
+    tree = Tree(maximize=True)
+    tree.add(node(1, value=0.5))
+    tree.add(node(2, value=0.6))
+    tree.add(node(3, value=0.4))
+    assert not tree.merged(1, 2)
+    tree.add(node(4, "merge", (1, 2), status="rejected"))
+    assert tree.merged(1, 2)
+    assert tree.merged(2, 1)
+    assert not tree.merged(1, 3)
+    assert tree.root_of(4).id == 1
+    tree.add(node(5, "merge", (1, 3), value=0.9))
+    assert [each.id for each in tree.branches(9)] == [5, 2, 3]

@@ -1,4 +1,4 @@
-"""greedy: a few drafts, then improve the best; now and then debug a failure. As in AIDE."""
+"""greedy: a few drafts, then improve the best; now and then debug a failure or merge two."""
 
 from __future__ import annotations
 
@@ -13,35 +13,45 @@ DEEPEST = 100
 
 
 class Greedy:
-    """The selector of the AIDE paper, with work in flight taken into account.
+    """The selector of the AIDE paper, with work in flight taken into account, and merges.
 
     Each choice is the first of these that applies: a draft while there are too few; with a
     chance of `debug_prob`, a debug of a random failure that nobody has worked on; a draft if
-    nothing works yet; an improvement of the best node.
+    nothing works yet; with a chance of `merge_prob`, a merge of the best node with the best one
+    of a draft's branch that it does not come from, once for each two; an improvement of the best.
 
     Args:
         drafts: how many drafts to begin with; failed ones count. At least 1.
         debug_prob: how likely a failure is worked on, if there is one; 0 to 1.
         max_debug_depth: a failure after more debug steps in a row than this is given up; 0 to 100.
         seed: of the random choices.
+        merge_prob: how likely the best two branches are merged where an improvement would be
+            next; 0 to 1.
 
     Raises:
         ConfigError: a setting is out of range.
     """
 
     def __init__(
-        self, drafts: int = 5, debug_prob: float = 0.5, max_debug_depth: int = 3, seed: int = 0
+        self,
+        drafts: int = 5,
+        debug_prob: float = 0.5,
+        max_debug_depth: int = 3,
+        seed: int = 0,
+        merge_prob: float = 0.0,
     ) -> None:
         if drafts < 1:
             raise ConfigError(f"drafts is {drafts}, but has to be at least 1")
-        if not 0 <= debug_prob <= 1:
-            raise ConfigError(f"debug_prob is {debug_prob}, but has to lie between 0 and 1")
+        for name, chance in (("debug_prob", debug_prob), ("merge_prob", merge_prob)):
+            if not 0 <= chance <= 1:
+                raise ConfigError(f"{name} is {chance}, but has to lie between 0 and 1")
         if not 0 <= max_debug_depth <= DEEPEST:
             raise ConfigError(
                 f"max_debug_depth is {max_debug_depth}, but has to lie between 0 and {DEEPEST}"
             )
         self.drafts, self.debug_prob = drafts, debug_prob
         self.max_debug_depth, self.seed = max_debug_depth, seed
+        self.merge_prob = merge_prob
 
     def ask(self, tree: Tree, pending: Sequence[Action], n: int) -> list[Action]:
         """At most n actions; each takes those before it for pending, as n asks for one would."""
@@ -68,7 +78,8 @@ class Greedy:
             if failing is not None:
                 return Action("debug", (failing,))
         if tree.best is not None:
-            return Action("improve", (tree.best.id,))
+            merge = _merge(tree, busy) if rng.random() < self.merge_prob else None
+            return merge or Action("improve", (tree.best.id,))
         return None if drafting else Action("draft")
 
     def _failing(self, tree: Tree, busy: Sequence[Action], rng: random.Random) -> int | None:
@@ -87,3 +98,22 @@ class Greedy:
                 place -= len(level)
             if level[place] not in taken:
                 return level[place]
+
+
+def _merge(tree: Tree, busy: Sequence[Action]) -> Action | None:
+    """The best node with the best of a branch that it does not come from, once for each two."""
+    [best] = tree.branches(1)
+    # What the best comes from is in it already; so many branches at most are passed over.
+    origins = tree.origins(best.id)
+    others = [
+        node
+        for node in tree.branches(1 + len(origins))
+        if origins.isdisjoint(tree.origins(node.id))
+    ]
+    if not others or tree.merged(best.id, others[0].id):
+        return None
+    pair = (best.id, others[0].id)
+    under_way = any(
+        action.operator == "merge" and set(action.parents) == set(pair) for action in busy
+    )
+    return None if under_way else Action("merge", pair)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -11,14 +11,37 @@ from aide.interfaces import Context, Message, Model, Reply, Request
 from aide.llm.offline import OfflineModel
 from aide.llm.scripted import ScriptedModel
 from aide.operators.base import render, system_prompt
+from benchmarks.loopback import Loopback
+from tests.provider_models import model_of
 from tests.trees import LIMITS, PACKAGES, PREVIEW, PROGRAM, TASK, node
+
+ANSWER = f"A plan.\n```python\n{PROGRAM}```\n"
+_services: list[Loopback] = []
 
 MODELS: dict[str, Callable[[], Model]] = {
     "offline": OfflineModel,
-    "scripted": lambda: ScriptedModel([f"A plan.\n```python\n{PROGRAM}```\n"], cycle=True),
+    "scripted": lambda: ScriptedModel([ANSWER], cycle=True),
+    "anthropic": lambda: model_of("anthropic", _services[0]),
+    "openai": lambda: model_of("openai", _services[0]),
 }
+SDK = pytest.mark.xdist_group("sdk")
 
-pytestmark = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
+pytestmark = pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[SDK] if name in ("anthropic", "openai") else [])
+        for name, make in MODELS.items()
+    ],
+)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _service() -> Iterator[None]:
+    """What the providers' models talk to."""
+    with Loopback(lambda _: ANSWER) as service:
+        _services.append(service)
+        yield
+        _services.clear()
 
 
 def requests() -> list[Request]:

@@ -15,6 +15,7 @@ from tests.trees import grow, node
 Make = Callable[[int], Policy]
 POLICIES: dict[str, Make] = {
     "greedy": lambda seed: Greedy(seed=seed),
+    "greedy with merges": lambda seed: Greedy(seed=seed, merge_prob=0.5),
 }
 
 pytestmark = pytest.mark.parametrize("make", POLICIES.values(), ids=POLICIES.keys())
@@ -30,6 +31,9 @@ def is_sound(tree: Tree, action: Action) -> bool:
             return [parent.status in FIXABLE for parent in parents] == [True]
         case "improve":
             return [parent.works for parent in parents] == [True]
+        case "merge":
+            branches = {tree.root_of(parent.id).id for parent in parents}
+            return [parent.works for parent in parents] == [True, True] and len(branches) == 2
         case _:
             return bool(parents) and all(parent.works for parent in parents)
 
