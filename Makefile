@@ -3,13 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: help demo test check benchmarks clean
+.PHONY: help demo test test-llm check benchmarks clean
 
 help:
 	@echo "make demo        run a search on a bundled task, without a key"
 	@echo "make test        the whole test suite"
+	@echo "make test-llm    a search by a real small coder model (downloads 0.5 GB, takes a while)"
 	@echo "make check       formatting, lint, types, import arrows"
-	@echo "make benchmarks  the overhead and the bundled tasks"
+	@echo "make benchmarks  overhead, bundled tasks, size of prompts, operators (hours)"
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -24,6 +25,9 @@ demo: $(VENV)/ready
 test: $(VENV)/ready
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadgroup $(TESTS)
 
+test-llm: $(VENV)/ready
+	AIDE_TEST_LLM=$${AIDE_TEST_LLM:-0.5b} $(BIN)/python -m pytest -m llm tests/local_model
+
 check: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -33,6 +37,8 @@ check: $(VENV)/ready
 benchmarks: $(VENV)/ready
 	$(BIN)/python -m benchmarks.overhead
 	$(BIN)/python -m benchmarks.tasks
+	$(BIN)/python -m benchmarks.context
+	$(BIN)/python -m benchmarks.operators
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

@@ -120,9 +120,14 @@ class Booked:
         except BaseException as error:
             self._failed(held, request, error, self._clock() - start)
             raise
-        usage = self._ledger.settle(held, reply.usage)
+        unknown = None
+        if reply.usage.usd is None and not reply.usage.tokens_in:
+            # A server that keeps its use to itself: no prompt has no tokens.
+            unknown, usage = self._ledger.lose(held), Usage(calls=1)
+        else:
+            usage = self._ledger.settle(held, reply.usage)
         reply = replace(reply, usage=usage)
-        self._write(request, reply, usage, None, self._clock() - start)
+        self._write(request, reply, usage, unknown, self._clock() - start)
         return reply
 
     def _failed(

@@ -120,7 +120,8 @@ class Loop:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "output.txt").write_text(node.outcome.log, "utf-8", "replace")
         parts.history.commit(node)
-        parts.write(finished_event(node))
+        told = self._proposer.lesson(node)
+        parts.write({**finished_event(node), "lesson": told})
         decisions = self._engine.finished(node, self._hashes.pop(node.id, ""))
         improved = self.tree.best is node
         if improved:
@@ -134,6 +135,7 @@ class Loop:
             reason=node.outcome.reason,
             score=node.score,
             plan=node.plan,
+            lesson=told,
             improved=improved,
         )
         # Last: it may ask a model, and by then everything else about the node is done.

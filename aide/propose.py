@@ -9,7 +9,7 @@ from aide.errors import BudgetExceeded, ModelError
 from aide.interfaces import Context, PromptLimits, Tree
 from aide.node import Action, Node, Proposal
 from aide.parts import Parts
-from aide.values import Values
+from aide.values import Values, lesson
 
 ADVICE = "improve"
 """The operator whose view of a node the advisor gets."""
@@ -43,6 +43,12 @@ class Proposer:
         seen = self._context(node_id, action, pending)
         operator = self._parts.operators[action.operator]
         return Proposal(node_id, action, operator.propose(seen, self._parts.model))
+
+    def lesson(self, node: Node) -> str:
+        """One line on what a node teaches; its parents are in the tree."""
+        task = self._parts.task.info
+        parents = [self._tree[parent] for parent in node.parents]
+        return lesson(node, parents, metric=task.metric, maximize=task.maximize)
 
     def learn(self, node: Node) -> None:
         """Take a finished node, which is in the tree already, into what was learned."""

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from aide.node import Score
 from aide.replay import State, score_from
 from aide.spent import Spent
+from aide.values import Values, render
 
 
 def format_score(score: Score | None) -> str:
@@ -82,8 +83,17 @@ def _values(state: State, account: Spent) -> dict[str, Any]:
         "elapsed": state.elapsed,
         "sandbox_seconds": sum(n.outcome.seconds + n.outcome.smoke_seconds for n in tree),
         "account": account,
+        "learned": _learned(state),
         "reason": state.stop["reason"] if state.stop else "it was cut off",
     }
+
+
+def _learned(state: State) -> str:
+    """What all attempts taught, in words."""
+    values = Values(state.tree.maximize)
+    for node in state.tree:
+        values.add(node)
+    return render(values.root(), metric=state.start["task"]["metric"])
 
 
 def _cell(text: str) -> str:

@@ -1,10 +1,11 @@
 """How large prompts get over a long search, beside the rule of AIDE's memory on the same journal.
 
-    python -m benchmarks.context [--steps 500] [--model benchmarks.context:make_model]
+    python -m benchmarks.context [--steps 500] [--service anthropic|openai|none]
 
-A real search with everything but the model and the solution. The sandbox scores noise, which the
-offline model's rules would take for findings, so the default brain is scripted: it answers at
-once, and as wordily as language models do, so that every section of a prompt fills up. Sizes are
+A real search with everything but the model's brain and the solution: calls go through a
+provider's own SDK to a server on this machine, unless there is no service. The sandbox scores
+noise, which the offline model's rules would take for findings, so the brain is scripted: it answers
+at once, and as wordily as language models do, so that every section fills up. Sizes are
 those of the book of calls, system and messages, at four characters a token.
 
 AIDE's rule is that of its public code: each draft and improvement sees the plan, the results and
@@ -21,7 +22,8 @@ import itertools
 import json
 import random
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from aide.api import search
@@ -32,6 +34,7 @@ from aide.llm.scripted import CHARS_PER_TOKEN, ScriptedModel
 from aide.run import Run
 from aide.values import lesson
 from benchmarks import instant
+from benchmarks.loopback import Loopback
 from benchmarks.overhead import make_task
 
 WORDS = (
@@ -42,6 +45,8 @@ WORDS = (
 )
 LINES = 90
 """Of a draft's program: with these, about 5 kB, as solutions have."""
+
+SERVICES = ("anthropic", "openai")
 
 Sizes = dict[int, int]
 """Step to the characters of its largest prompt."""
@@ -67,6 +72,17 @@ def make_brain() -> Callable[[Request], str]:
 
 def make_model() -> ScriptedModel:
     return ScriptedModel(make_brain())
+
+
+@contextmanager
+def model_of(service: str) -> Iterator[str]:
+    """The model's name: behind a provider's SDK and a server, or without either."""
+    if service == "none":
+        yield "benchmarks.context:make_model"
+        return
+    with Loopback(make_brain()) as loopback:
+        url = loopback.anthropic_url if service == "anthropic" else loopback.openai_url
+        yield f"{service}:brain@{url}"
 
 
 def run_search(steps: int, model: str, folder: Path) -> Run:
@@ -125,12 +141,12 @@ def figures(steps: int, ours: Sizes, ancestors: Sizes) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=500, help="how many solutions, at least 10")
-    parser.add_argument("--model", default="benchmarks.context:make_model")
+    parser.add_argument("--service", choices=[*SERVICES, "none"], default="anthropic")
     given = parser.parse_args(arguments)
     if given.steps < 10:
         parser.error(f"--steps is {given.steps}, but has to be at least 10")
-    with tempfile.TemporaryDirectory() as scratch:
-        ours, ancestors = sizes_of(run_search(given.steps, given.model, Path(scratch)))
+    with tempfile.TemporaryDirectory() as scratch, model_of(given.service) as model:
+        ours, ancestors = sizes_of(run_search(given.steps, model, Path(scratch)))
     print(f"{'steps':>11} {'tokens':>8} {'all good nodes':>15}")
     each = 50 if given.steps >= 100 else 10
     for first in range(1, given.steps + 1, each):

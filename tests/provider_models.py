@@ -15,6 +15,8 @@ from benchmarks.loopback import Brain, Loopback
 from benchmarks.wire import Exchange, Server
 
 SECONDS = 5.0
+NAMES = {"anthropic": "qwen", "openai": "gpt-qwen"}
+"""Models that are held to a form behind a base URL."""
 FORM = Form(
     "program",
     "a program",
@@ -51,13 +53,13 @@ def url(provider: str, service: Loopback) -> str:
 def model_of(
     provider: str,
     service: Loopback,
-    name: str = "qwen",
+    name: str = "",
     *,
     effort: str | None = None,
     seconds: float = SECONDS,
 ) -> Model:
     """A provider's model, behind a service."""
-    argument = f"{name}@{url(provider, service)}"
+    argument = f"{name or NAMES[provider]}@{url(provider, service)}"
     return MAKERS[provider](argument, effort=effort, seconds=seconds)
 
 

@@ -84,6 +84,27 @@ def test_a_failure_is_written_and_counted(book: Journal, tmp_path: Path) -> None
     assert (ledger.total, ledger.unknown_calls) == (Usage(calls=1), 0)
 
 
+class Silent:
+    """Answers, and does not tell what it used."""
+
+    name = "silent"
+
+    def complete(self, request: Request) -> Reply:
+        return Reply("answer", "silent", Usage(calls=1, usd=None))
+
+
+def test_a_use_that_is_not_told_is_unknown_and_its_worst_case_counts(
+    book: Journal, tmp_path: Path
+) -> None:
+    ledger = make_ledger()
+    assert booked(book, Silent(), ledger).complete(REQUEST).text == "answer"
+    (call,) = read_calls(tmp_path / "calls.jsonl")
+    assert call.reply is not None
+    assert call.unknown is not None
+    assert (ledger.unknown_calls, call.unknown.tokens_out) == (1, 1000)
+    assert ledger.total == Usage(calls=1)
+
+
 @pytest.mark.parametrize(
     "error", [ModelError("cut off", billed=True), KeyboardInterrupt(), ZeroDivisionError("bug")]
 )

@@ -13,13 +13,6 @@ from tests.local_model.serve import served
 
 WHICH = "AIDE_TEST_LLM"
 THREADS = "AIDE_TEST_LLM_THREADS"
-OPT_IN = [
-    pytest.mark.llm,
-    pytest.mark.skipif(
-        WHICH not in os.environ,
-        reason=f"downloads and asks a real model, for many minutes; set {WHICH}=0.5b or 1.5b",
-    ),
-]
 
 
 def chosen() -> Weights:

@@ -22,7 +22,7 @@ from aide.node import Status
 from aide.operators.forms import Program, form_of
 from aide.operators.reply import program_in
 from aide.run import Run
-from tests.local_model.conftest import OPT_IN
+from tests.local_model.opt_in import OPT_IN
 from tests.local_model.serve import CONTEXT, NAME
 from tests.sandbox_fixtures import solution_python
 
