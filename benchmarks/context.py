@@ -4,8 +4,8 @@
 
 A real search with everything but the model's brain and the solution: calls go through a
 provider's own SDK to a server on this machine, unless there is no service. The sandbox scores
-noise, which the offline model's rules would take for findings, so the brain is scripted: it answers
-at once, and as wordily as language models do, so that every section fills up. Sizes are
+noise, which the offline model's rules would take for findings, so the brain is scripted: it
+answers at once, and as wordily as language models do, so that every section fills up. Sizes are
 those of the book of calls, system and messages, at four characters a token.
 
 AIDE's rule is that of its public code: each draft and improvement sees the plan, the results and

@@ -308,3 +308,10 @@ def test_the_prompt_of_a_huge_tree_is_that_of_a_small_one() -> None:
     small = first_of("improve", siblings=WORDY[:15])
     large = first_of("improve", siblings=WORDY * 20)
     assert large.chars <= 1.1 * small.chars
+
+
+def test_a_long_list_of_packages_is_cut_and_counted() -> None:
+    packages = {f"package-{number:03}": "1.0" for number in range(250)}
+    text = system_prompt(context(packages=packages))
+    assert "package-099 1.0, and 150 more\n" in text
+    assert "package-100" not in text
