@@ -27,6 +27,8 @@ class Draft:
                 left_out=left_out,
                 lessons=shorten(context.lessons, sizes["lessons"]),
                 children=context.children,
+                # Models without a temperature answer the same prompt alike.
+                direction=context.seed,
             )
 
         new = partial(near_copy, others=context.siblings)

@@ -29,6 +29,8 @@ class Improve:
                 left_out=left_out,
                 lessons=shorten(context.lessons, sizes["lessons"]),
                 children=context.children,
+                # Models without a temperature answer the same prompt alike.
+                direction=context.seed,
             )
 
         read = partial(change_in, parent=parent.code)
