@@ -193,11 +193,13 @@ def show(folder: Path, table: bool, as_json: bool) -> None:
     from rich.console import Console
 
     from aide import display
+    from aide.node import Usage
     from aide.run import load
 
     found = load(folder)
     if as_json:
-        nodes = [display.node_fields(node) for node in found.nodes]
+        used = found.spent.by_node
+        nodes = [display.node_fields(n, used.get(n.id, Usage())) for n in found.nodes]
         click.echo(json.dumps({**found.summary(), "reason": found.reason, "nodes": nodes}))
         return
     console = Console(soft_wrap=not sys.stdout.isatty())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -14,12 +15,12 @@ from aide.replay import score_fields
 from aide.report import format_score, format_seconds, one_line
 
 if TYPE_CHECKING:
-    from aide.node import Node
+    from aide.node import Node, Usage
     from aide.run import Run
 
 
-def node_fields(node: Node) -> dict[str, Any]:
-    """A node as a JSON object, its code included."""
+def node_fields(node: Node, usage: Usage) -> dict[str, Any]:
+    """A node as a JSON object, its code and what its model calls used included."""
     return {
         "node": node.id,
         "parents": list(node.parents),
@@ -27,6 +28,7 @@ def node_fields(node: Node) -> dict[str, Any]:
         "status": node.status,
         "score": score_fields(node.score),
         "seconds": round(node.outcome.seconds, 3),
+        "usage": asdict(usage),
         "plan": node.plan,
         "reason": node.outcome.reason,
         "flags": [*node.candidate.flags, *node.outcome.flags],

@@ -13,7 +13,7 @@ from aide.history import History
 from aide.journal import read_events
 from aide.node import Node, Score, Usage
 from aide.replay import State, replay, score_from
-from aide.spent import spent
+from aide.spent import Spent, spent
 from aide.tree import Tree
 
 if TYPE_CHECKING:
@@ -85,9 +85,14 @@ class Run:
         return path if path.is_file() else None
 
     @property
+    def spent(self) -> Spent:
+        """What the model calls used: in all, by operator, by node, and what is not known."""
+        return spent(self._folder.calls)
+
+    @property
     def cost(self) -> Usage:
         """What all model calls used, as far as it is known."""
-        return spent(self._folder.calls).total
+        return self.spent.total
 
     @property
     def seconds(self) -> float:
@@ -156,6 +161,7 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """The run in one record, as `aide run --json` prints it."""
         best, score = self.best, self.best.score if self.best else None
+        cost = self.cost
         return {
             "run": str(self.path),
             "task": self.task["name"],
@@ -174,7 +180,9 @@ class Run:
             "working": self.tree.working,
             "submission": str(self.submission) if self.submission else None,
             "seconds": round(self.seconds, 1),
-            "usd": self.cost.usd,
+            "usd": cost.usd,
+            "tokens_in": cost.tokens_in,
+            "tokens_out": cost.tokens_out,
         }
 
 

@@ -33,7 +33,7 @@ def test_run_ends_with_one_json_line(tmp_path: Path) -> None:
     summary = json.loads(line)
     assert list(summary) == [
         "run", "task", "metric", "maximize", "best", "final", "nodes", "working", "submission",
-        "seconds", "usd",
+        "seconds", "usd", "tokens_in", "tokens_out",
     ]  # fmt: skip
     assert summary["run"] == str(tmp_path / "runs" / "titanic-1")
     assert (summary["task"], summary["metric"], summary["maximize"]) == (

@@ -16,6 +16,7 @@ from aide import api
 from aide.calls import read_calls
 from aide.config import load_config
 from aide.errors import AideError, ConfigError, ModelUnusableError
+from aide.node import Usage
 from benchmarks import context
 from benchmarks.loopback import Loopback
 from benchmarks.overhead import make_task
@@ -61,6 +62,10 @@ def test_each_operator_asks_its_own_model(settings: dict[str, Any], service: Loo
         asked.setdefault(call.operator, set()).add(call.model)
     assert asked["debug"] == {named["debug"]}
     assert asked["draft"] | asked["improve"] == {model}
+    account = aide.load(settings["out"]).spent
+    for parts in (account.by_operator, account.by_node):
+        assert sum(parts.values(), Usage()) == account.total
+    assert set(account.by_node) == set(range(1, 26))
 
 
 def test_a_model_for_no_operator_is_refused(settings: dict[str, Any]) -> None:
