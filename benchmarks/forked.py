@@ -1,8 +1,8 @@
 """The far side of `benchmarks.warm`: runs programs in forks of one process, imports paid once.
 
 Runs in the solutions' Python, on its standard library and what it imports to warm up. One order a
-line on standard input: the folder of a program and its wall time in seconds; one line of JSON
-comes back when the program has ended.
+line on standard input: the folder of a program, its wall time and, if that is limited, its
+processor time in seconds; one line of JSON comes back when the program has ended.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import gc
 import importlib
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -72,7 +73,7 @@ def serve() -> None:
         start = time.monotonic()
         pid = os.fork()
         if not pid:
-            become_program(order["folder"])
+            become_program(order["folder"], order["cpu"])
             return
         print(json.dumps(follow(pid, start, order["seconds"])), flush=True)
     sys.exit()
@@ -87,17 +88,20 @@ def follow(pid: int, start: float, seconds: float) -> dict[str, Any]:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
     _, status, used = os.wait4(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
     return {
-        "code": os.waitstatus_to_exitcode(status) if ended else None,
+        "code": code if ended and code != -signal.SIGXCPU else None,
         "seconds": took,
         "cpu": used.ru_utime + used.ru_stime,
         "peak_kb": used.ru_maxrss,
     }
 
 
-def become_program(folder: str) -> None:
-    """Make a fork what a new process would be: its own group, folder and output."""
+def become_program(folder: str, cpu: int | None) -> None:
+    """Make a fork what a new process would be: its own group, folder, output and time."""
     os.setsid()
+    if cpu:
+        resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 5))
     os.chdir(folder)
     output = os.open("../output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

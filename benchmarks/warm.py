@@ -1,8 +1,10 @@
 """A sandbox for benchmarks alone: programs run in forks of one process that has it all imported.
 
 Not isolated: for the offline model's own code. Of the limits only the wall time is kept, and one
-processor by the number of threads. The outcome of a program on a view is remembered, so that the
-arms of a comparison share it: in the folder that the variable `WARM_STORE` names, else not at all.
+processor by the number of threads; the variable `WARM_CPU_SECONDS` limits the processor time of a
+program too, which says the same on a machine that has other work. The outcome of a program on a
+view is remembered, so that the arms of a comparison share it: in the folder that the variable
+`WARM_STORE` names, else not at all.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from aide.sandboxes.environment import Environment, solution_environment
 from aide.sandboxes.output import Output
 
 STORE = "WARM_STORE"
+CPU_SECONDS = "WARM_CPU_SECONDS"
 PYTHON = "AIDE_TEST_PYTHON"
 SERVER = Path(__file__).with_name("forked.py")
 
@@ -62,9 +65,9 @@ class Server:
         with self._lock:
             assert self._process.stdin is not None
             try:
-                self._process.stdin.write(
-                    json.dumps({"folder": str(folder), "seconds": seconds}) + "\n"
-                )
+                cpu = int(os.environ.get(CPU_SECONDS, "0"))
+                order = {"folder": str(folder), "seconds": seconds, "cpu": cpu or None}
+                self._process.stdin.write(json.dumps(order) + "\n")
                 self._process.stdin.flush()
             except OSError as error:
                 raise SandboxError("the warm process has ended") from error

@@ -9,7 +9,7 @@ import pytest
 
 from aide.interfaces import Job, Limits
 from benchmarks.operators import Cell, Results, main, mean_and_error, ranks
-from benchmarks.warm import STORE, WarmSandbox
+from benchmarks.warm import CPU_SECONDS, STORE, WarmSandbox
 from tests.sandbox_fixtures import solution_python, start
 
 pytestmark = pytest.mark.xdist_group("warm")
@@ -67,6 +67,17 @@ def test_a_warm_run_ends_as_a_cold_one(tmp_path: Path) -> None:
         sandbox.close()
     for warm, cold in ends.values():
         assert warm == cold
+
+
+def test_a_program_is_ended_at_its_processor_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CPU_SECONDS, "1")
+    (tmp_path / "input").mkdir()
+    job = Job("1", "while True: pass", tmp_path / "input", {}, tmp_path / "out", Limits(60))
+    end = WarmSandbox().run(job)
+    assert (end.status, end.exit_code, end.signal) == ("timeout", None, None)
+    assert 0.8 < end.cpu_seconds < 5
 
 
 def test_ranks_go_by_the_direction_of_the_metric() -> None:
