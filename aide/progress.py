@@ -38,7 +38,9 @@ class TerminalProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+        # One that was not started prints an empty line when it is stopped.
+        if self._console.is_terminal:
+            self._bar.stop()
 
     def __call__(self, event: Mapping[str, Any]) -> None:
         """Take an event of the run."""
