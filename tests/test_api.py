@@ -89,7 +89,8 @@ def test_every_call_is_in_the_book(run: aide.Run) -> None:
 
 
 def test_a_limit_of_time_ends_the_search_and_still_finishes(tmp_path: Path) -> None:
-    run = aide.search("titanic", steps=500, hours=12 / 3600, out=tmp_path / "run", **QUICK)
+    guessing = {**QUICK, "model": "tests.author:Author"}
+    run = aide.search("titanic", steps=500, hours=8 / 3600, out=tmp_path / "run", **guessing)
     assert 0 < len(run.nodes) < 500
     assert run.reason is not None
     assert "hours" in run.reason
