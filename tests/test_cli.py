@@ -121,7 +121,8 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on_later(
         text=True,
         start_new_session=True,
     )
-    wait_for(lambda: journal(out).count('"finished"') >= 2)
+    # The second signal may cut off what is done for the newest node.
+    wait_for(lambda: journal(out).count('"finished"') >= 4)
     for sign in signs:
         process.send_signal(sign)
         time.sleep(0.02)
@@ -129,7 +130,7 @@ def test_a_signal_stops_cleanly_and_the_run_goes_on_later(
     assert process.returncode == 130, errors
     assert "Traceback" not in errors
     finished = journal(out).count('"finished"')
-    assert 2 <= finished < 12
+    assert 4 <= finished < 12
     if len(signs) == 1:
         assert '"reason": "interrupted"' in journal(out)
         assert (out / "report.md").is_file()
