@@ -17,7 +17,7 @@ from rich.console import Console
 
 from aide.interfaces import OnEvent
 from aide.progress import TerminalProgress
-from aide.report import format_score, format_seconds
+from aide.report import format_score, format_seconds, format_usd
 from aide.run import Run, load
 
 if TYPE_CHECKING:
@@ -70,6 +70,10 @@ def tell(finished: Run) -> None:
         f"{total} solutions, {finished.tree.working} working, "
         f"in {format_seconds(finished.seconds)}; it ended because: {finished.reason}"
     )
+    cost = finished.cost
+    if cost.tokens_in:
+        tokens = f"{cost.tokens_in:,} tokens in, {cost.tokens_out:,} out"
+        click.echo(f"model calls: {cost.calls}, {tokens}, {format_usd(cost.usd)}")
     if best is None:
         click.echo(f"No solution worked; see 'aide show {_short(finished.path)}'.")
         return

@@ -87,6 +87,8 @@ def test_the_commands(place: Path, service: dict[str, str]) -> None:
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
         assert done.stdout.strip(), command
+        if "--model" in words:
+            assert "model calls: " in done.stdout
 
 
 def cache() -> str:
