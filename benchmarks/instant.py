@@ -14,6 +14,8 @@ from aide.llm.scripted import ScriptedModel
 DRAFT = """A constant with noise.
 
 ```python
+import {module}
+
 SEED = {seed}
 OUTPUT = "working/submission.csv"
 # ... a program of usual length
@@ -28,6 +30,8 @@ SEED = {old}
 SEED = {new}
 >>>>>>> REPLACE
 """
+MODULES = ("csv", "json", "math", "random", "re", "statistics", "string")
+"""One for each draft, so that none is taken for a copy of another."""
 BODY = "\n".join(
     f"feature_{i} = [{i}, {i + 1}, {i + 2}]  # a line as solutions have" for i in range(80)
 )
@@ -78,7 +82,7 @@ def make_model() -> ScriptedModel:
         found = re.search(r"^SEED = (\d+)$", prompt, re.MULTILINE)
         new = next(numbers)
         if found is None:
-            return DRAFT.format(seed=new, body=BODY)
+            return DRAFT.format(seed=new, body=BODY, module=MODULES[new % len(MODULES)])
         return EDIT.format(old=found[1], new=new)
 
     return ScriptedModel(answer)
