@@ -135,7 +135,7 @@ def test_a_fallback_answers_while_the_model_is_out(
 def test_an_unusable_model_ends_the_run_with_what_it_has(
     settings: dict[str, Any], service: Loopback
 ) -> None:
-    service.begin(context.make_brain(), lambda number: "402" if number >= 16 else None)
+    service.begin(context.make_brain(), lambda number: "402" if number >= 8 else None)
     with pytest.raises(ModelUnusableError):
         run(settings, model=f"openai:any@{service.openai_url}")
     found = aide.load(settings["out"])
