@@ -31,7 +31,7 @@ def _reported(session: AbstractContextManager[Session]) -> Iterator[Session]:
     with session as work:
         try:
             yield work
-        except BaseException:
+        except BaseException:  # raised again: an interruption too leaves a report
             # What went wrong is what the user has to hear of, not that it spoilt the report too.
             with suppress(AideError):
                 _write_report(work.folder)

@@ -117,7 +117,7 @@ class Booked:
         start = self._clock()
         try:
             reply = self._model.complete(request)
-        except BaseException as error:
+        except BaseException as error:  # raised again: every attempt is in the book
             self._failed(held, request, error, self._clock() - start)
             raise
         unknown = None

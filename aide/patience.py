@@ -229,7 +229,7 @@ class Patient:
             if pause is not None:
                 self._tell_out(line, error, pause)
             raise
-        except BaseException:
+        except BaseException:  # raised again: the turn is given back whatever it was
             circuit.release(turn)
             raise
         else:

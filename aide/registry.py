@@ -25,7 +25,7 @@ def find(kind: str, name: str, known: Mapping[str, str]) -> Any:
     module, _, attribute = path.partition(":")
     if not attribute:
         close = get_close_matches(name, known, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = f"; did you mean {close[0]!r}?" if close else "."
         raise ConfigError(
             f"there is no {kind} {name!r}{hint} Known: {', '.join(sorted(known))}; "
             "or give your own as 'module:Class'"

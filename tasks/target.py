@@ -123,7 +123,7 @@ def _classification(column: str, texts: Sequence[str]) -> Target:
     for text in texts:
         first.setdefault(keys.key(text), text.strip())
     # All keys are numbers or all are texts, which the type does not say.
-    classes = tuple(first[key] for key in sorted(first))  # type: ignore[type-var]
+    classes = tuple(first[key] for key in sorted(first))  # type: ignore[type-var]  # keys of one kind
     if len(classes) == 1:
         raise TaskError(f"all rows have the same label in the target {column!r}: {classes[0]}")
     if len(classes) > max(FEW_VALUES, len(texts) / 2) or _is_continuous(keys, first):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from aide.interfaces import Context, Node, PromptLimits, Request, Scratch
+from aide.interfaces import Context, Node, PromptLimits, Scratch
 from aide.llm.offline import OfflineModel
 from aide.llm.scripted import Answer, ScriptedModel
 from aide.operators.check import normalised_hash
@@ -18,6 +18,7 @@ from aide.operators.improve import Improve
 from aide.operators.merge import Merge
 from aide.operators.reply import read_program, snippet_in
 from aide.operators.summarize import advise
+from tests.asked import Asked
 from tests.trees import LIMITS, PACKAGES, PREVIEW, PROGRAM, TASK, node
 
 FENCED = f"A plan.\n\n```python\n{PROGRAM}```\n"
@@ -25,24 +26,6 @@ OTHER = FENCED.replace("LogisticRegression(C=1.0)", "RandomForestClassifier(rand
 OTHER = OTHER.replace("sklearn.linear_model import LogisticRegression",
                       "sklearn.ensemble import RandomForestClassifier")  # fmt: skip
 NEAR = FENCED.replace("model", "fitted").replace("C=1.0", "C=0.3")
-
-
-class Asked:
-    """A scripted model that keeps the requests."""
-
-    def __init__(self, *answers: Answer) -> None:
-        self.requests: list[Request] = []
-        left = iter(answers)
-
-        def answer(request: Request) -> Answer:
-            self.requests.append(request)
-            return next(left)
-
-        self.model = ScriptedModel(answer)
-
-    @property
-    def last(self) -> str:
-        return self.requests[-1].messages[-1].text
 
 
 def context(*parents: Node, siblings: tuple[Node, ...] = ()) -> Context:

@@ -24,6 +24,7 @@ from aide.operators.draft import Draft
 from aide.operators.improve import Improve
 from aide.operators.reply import plan_of, read_change, read_program
 from aide.registry import find
+from tests.asked import Asked
 from tests.trees import LIMITS, PACKAGES, PREVIEW, PROGRAM, TASK, node
 
 FENCED = f"A plan.\n\n```python\n{PROGRAM}```\n"
@@ -33,23 +34,6 @@ EDIT = (
     "model = make_pipeline(StandardScaler(), LogisticRegression(C=0.1))\n>>>>>>> REPLACE\n"
 )
 EDITED = PROGRAM.replace("C=1.0", "C=0.1")
-
-
-class Asked:
-    """A scripted model that keeps the requests."""
-
-    def __init__(self, *answers: Answer) -> None:
-        self.requests: list[Request] = []
-        left = iter(answers)
-
-        def answer(request: Request) -> Answer:
-            self.requests.append(request)
-            return next(left)
-
-        self.model = ScriptedModel(answer)
-
-    def propose(self, operator: Operator, context: Context) -> Candidate:
-        return operator.propose(context, self.model)
 
 
 def seen(*parents: Node, known: Mapping[str, int] | None = None) -> Context:

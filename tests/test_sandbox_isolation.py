@@ -107,7 +107,7 @@ def test_nothing_of_the_hosts_environment_is_seen(bench: Bench) -> None:
 
 def test_the_hosts_secrets_cannot_be_read(bench: Bench) -> None:
     if bench.sandbox.name == "process":
-        pytest.skip("deviates: plain processes can read what the user can")
+        pytest.skip("deviates: plain processes can read what the user can")  # its docs say so
     secret = bench.folder / "labels.csv"
     secret.write_text("the hidden labels")
     code = (
@@ -136,6 +136,7 @@ def test_nothing_inside_can_kill_the_supervisor(bench: Bench) -> None:
 
 def test_the_supervisor_cannot_be_read(bench: Bench) -> None:
     if bench.sandbox.name == "process":
+        # As its documentation says.
         pytest.skip("deviates: plain processes can look at the user's other processes")
     code = (
         "import ctypes, os\n"
