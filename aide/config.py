@@ -35,6 +35,10 @@ class Config(BaseModel):
     steps: int = Field(25, ge=1, description="how many solutions to try")
     hours: float | None = Field(None, gt=0, description="wall time for the whole run")
     seed: int = Field(0, ge=0, description="of every random choice")
+    parallel: int = Field(1, ge=1, description="solutions running at once")
+    ahead: int | None = Field(
+        None, ge=0, description="solutions written ahead of those; by default as many, for one none"
+    )
     out: Path | None = Field(None, description="the run's folder")
 
     model: str = Field("offline", description="what writes the solutions")
@@ -43,7 +47,9 @@ class Config(BaseModel):
     effort: str | None = Field(None, description="how hard a reasoning model is to think")
     reply_tokens: int = Field(8192, ge=256, description="the longest answer, in tokens")
     call_seconds: float = Field(600, gt=0, description="wall time of one model call")
-    outage_hours: float = Field(3, ge=0, description="how long to wait for a model that is out")
+    outage_hours: float = Field(
+        3, ge=0, description="how long to wait for a model or a sandbox that is out"
+    )
     usd: float | None = Field(None, gt=0, description="money for all model calls, a hard cap")
     tokens: int | None = Field(None, ge=1, description="tokens for all model calls, a hard cap")
     prices: Path | None = Field(None, description="a TOML file of prices")
@@ -65,12 +71,15 @@ class Config(BaseModel):
     image: str = Field("auto", description="Docker image: auto, mirror or a name")
     python: Path | None = Field(None, description="run solutions with this interpreter")
     packages: tuple[str, ...] = Field((), description="more packages for the solutions")
+    dask: str | None = Field(None, description="the address of a Dask scheduler to run them by")
+    warm: bool = Field(True, description="start sandboxes ahead, with the usual libraries loaded")
     smoke: bool = Field(True, description="try each solution on a few rows first")
     run_seconds: float | None = Field(None, gt=0, description="wall time of one solution")
     memory_mb: int = Field(4096, ge=64, description="memory of one solution, MiB")
     cpus: float = Field(1.0, gt=0, description="processors of one solution")
     pids: int = Field(256, ge=8, description="processes and threads of one solution")
     disk_mb: int = Field(1024, ge=8, description="files of one solution, MiB")
+    gpus: int = Field(0, ge=0, description="GPUs of one solution, its own while it runs")
 
     def to_toml(self) -> str:
         return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))

@@ -166,6 +166,20 @@ class Sandbox(Protocol):
             StorageError: the host's disk is full.
         """
 
+    def prepare(self, view: Path, limits: Limits, count: int) -> None:
+        """Get ready, in the background, for up to `count` runs at once on an input folder.
+
+        Returns at once and never raises; a sandbox with nothing to get ready does nothing.
+
+        Args:
+            view: the jobs' input folder.
+            limits: the most that each of the jobs may use.
+            count: how many of them may run at once.
+        """
+
+    def health(self) -> str:
+        """Why no job can be run now, for people, or "" if one can; takes seconds at most."""
+
     def cancel(self) -> None:
         """End all running jobs at once; their `run` raises SandboxError. For a second Ctrl-C."""
 

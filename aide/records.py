@@ -131,6 +131,7 @@ class Limits:
         pids: processes and threads.
         disk_mb: all files it writes, in MiB.
         output_bytes: what is kept of its output, half head and half tail; the rest is counted.
+        gpus: whole GPUs, its own while it runs.
     """
 
     seconds: float = 600.0
@@ -139,6 +140,7 @@ class Limits:
     pids: int = 256
     disk_mb: int = 1024
     output_bytes: int = 64_000
+    gpus: int = 0
 
 
 SECTIONS: Mapping[str, int] = {

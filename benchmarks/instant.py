@@ -7,8 +7,9 @@ import itertools
 import random
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
-from aide.interfaces import Execution, Job, Request
+from aide.interfaces import Execution, Job, Limits, Request
 from aide.llm.scripted import ScriptedModel
 
 DRAFT = """A constant with noise.
@@ -65,6 +66,12 @@ class InstantSandbox:
             writer.writerows([row[0], rng.gauss(0, 1)] for row in rows[1:])
         files = {"working/submission.csv": path}
         return Execution("ok", 0, None, "epoch 1\n" * 50, 400, 0.0, 0.0, 1.0, files)
+
+    def prepare(self, view: Path, limits: Limits, count: int) -> None:
+        pass
+
+    def health(self) -> str:
+        return ""
 
     def cancel(self) -> None:
         pass

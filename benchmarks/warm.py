@@ -130,6 +130,12 @@ class WarmSandbox:
                     made.rename(known)
         return _collected(known, job)
 
+    def prepare(self, view: Path, limits: Limits, count: int) -> None:
+        pass
+
+    def health(self) -> str:
+        return ""
+
     def cancel(self) -> None:
         server().end()
         server.cache_clear()

@@ -112,6 +112,12 @@ class SupervisedSandbox(ABC):
                 self._running.discard(handle)
             handle.release()
 
+    def prepare(self, view: Path, limits: Limits, count: int) -> None:
+        """Nothing to get ready."""
+
+    def health(self) -> str:
+        return ""
+
     def cancel(self) -> None:
         with self._lock:
             self._cancelled += 1

@@ -56,6 +56,12 @@ class Flaky:
             raise SandboxError("the engine went away")
         return ended(status="ok", exit_code=0)
 
+    def prepare(self, view: Path, limits: Limits, count: int) -> None:
+        pass
+
+    def health(self) -> str:
+        return ""
+
     def cancel(self) -> None:
         pass
 

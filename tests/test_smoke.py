@@ -141,6 +141,12 @@ class Told:
         path.write_bytes((job.input / "sample_submission.csv").read_bytes())
         return replace(end, files={SUBMISSION: path})
 
+    def prepare(self, view: Path, limits: Limits, count: int) -> None:
+        pass
+
+    def health(self) -> str:
+        return ""
+
     def cancel(self) -> None:
         pass
 
