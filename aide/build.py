@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from aide.budget import Budget
+from aide.budget import HOUR, Budget
 from aide.clock import Clock
 from aide.config import Config, read_config
 from aide.errors import RunFolderError
@@ -208,6 +208,7 @@ def _parts(
         advise=advise,
         scratch=pad.for_node if config.scratch else _no_scratch,
         settings=_settings(config),
+        clock=clock or Clock(),
         on_event=on_event,
     )
 
@@ -230,7 +231,16 @@ def _settings(config: Config) -> Settings:
         cue=config.cue,
         advice_every=config.advice_every,
         smoke=config.smoke,
+        parallel=config.parallel,
+        ahead=config.ahead if config.ahead is not None else _ahead(config.parallel),
+        outage_seconds=config.outage_hours * HOUR,
     )
+
+
+def _ahead(parallel: int) -> int:
+    """As many as run, so that no sandbox waits for a model; none for one, which keeps the order
+    of a run's nodes, and so its tree, the same each time."""
+    return parallel if parallel > 1 else 0
 
 
 def _no_scratch(node_id: int) -> Scratch | None:

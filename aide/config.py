@@ -37,7 +37,9 @@ class Config(BaseModel):
     seed: int = Field(0, ge=0, description="of every random choice")
     parallel: int = Field(1, ge=1, description="solutions running at once")
     ahead: int | None = Field(
-        None, ge=0, description="solutions written ahead of those; by default as many, for one none"
+        None,
+        ge=0,
+        description="solutions written ahead of those; by default as many, for one none",
     )
     out: Path | None = Field(None, description="the run's folder")
 

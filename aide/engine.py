@@ -43,13 +43,13 @@ Decision = Propose | Evaluate | Record | Stop
 
 
 class Engine:
-    """Decides what happens next; each decision is answered by exactly one event.
+    """Decides what happens next; each decision but the last is answered by exactly one event.
 
     Args:
         tree: the finished nodes; the engine adds to it.
         policy: chooses the nodes to work on.
         steps: how many nodes there may be in all.
-        width: how many proposals may be under way at once.
+        width: how many proposals may be under way at once, being written, waiting or run.
         pending: proposals of an earlier session that were not finished.
     """
 
@@ -66,7 +66,8 @@ class Engine:
         self._steps, self._width = steps, width
         self._left_over = list(pending)
         self._under_way: dict[int, Action] = {p.id: p.action for p in self._left_over}
-        self._next_id = len(tree) + len(self._under_way) + 1
+        # Not by how many there are: a crash may have lost ids that were given out.
+        self._next_id = max([*(node.id for node in tree), *self._under_way], default=0) + 1
         self._stopping = ""
 
     def start(self) -> list[Decision]:
@@ -77,27 +78,41 @@ class Engine:
 
     def proposed(self, proposal: Proposal) -> list[Decision]:
         """An operator has written a candidate."""
-        if proposal.id not in self._under_way:
-            raise ValueError(f"proposal {proposal.id} was not asked for")
+        self._check(proposal.id)
         return [self._after_proposal(proposal)]
 
     def finished(self, node: Node, code_hash: str = "") -> list[Decision]:
         """A node is finished and written down."""
-        if node.id not in self._under_way:
-            raise ValueError(f"node {node.id} was not asked for, or is finished already")
+        self._check(node.id)
         del self._under_way[node.id]
         self.tree.add(node, code_hash)
         self._policy.tell(node)
         return self._more()
 
-    def stop(self, reason: str) -> list[Decision]:
-        """A limit is reached: finish what is under way, start no more."""
+    def stop(self, reason: str) -> None:
+        """A limit is reached: what is under way goes on, nothing more is started."""
         self._stopping = self._stopping or reason
+
+    @property
+    def stopping(self) -> bool:
+        """True if nothing more is started: the run is to stop, or has all its steps."""
+        return bool(self._stopping) or len(self.tree) >= self._steps
+
+    def dropped(self, node_id: int) -> list[Decision]:
+        """A decision will not be carried out, since the run is stopping; a resume may do it."""
+        if not self.stopping:
+            raise ValueError(f"proposal {node_id} cannot be dropped from a run that goes on")
+        self._check(node_id)
+        del self._under_way[node_id]
         return self._more()
 
     def pending_beside(self, node_id: int) -> list[Action]:
         """What else is under way while one node is being written."""
         return [action for other, action in self._under_way.items() if other != node_id]
+
+    def _check(self, node_id: int) -> None:
+        if node_id not in self._under_way:
+            raise ValueError(f"node {node_id} was not asked for, or is finished already")
 
     def _after_proposal(self, proposal: Proposal) -> Decision:
         candidate = proposal.candidate

@@ -15,19 +15,15 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from aide.errors import InvalidSubmission, SandboxError
-from aide.interfaces import Execution, Job, Limits, Sandbox, Task, View
+from aide.errors import InvalidSubmission
+from aide.interfaces import Execution, Limits, Task, View
 from aide.node import Outcome
+from aide.runner import SUBMISSION, JobLost, Runner
 
-SUBMISSION = "working/submission.csv"
-MAX_SUBMISSION_BYTES = 512 * 1024 * 1024
-TRIES = 3
 SMOKE_RATIO = 10
 """A smoke run is worth it where the search view has so many times the rows of the smoke view."""
 ROWS_A_CLASS = 10
@@ -64,54 +60,21 @@ class Sizes:
 
 
 class Evaluator:
-    """Runs jobs of a task in a sandbox.
+    """Evaluates candidates of a task; from many threads at once.
 
     Args:
-        sandbox: where programs run.
+        runner: runs them.
         task: gives the data and grades.
-        on_retry: told the job's name and the reason when the sandbox has to be tried again.
     """
 
-    def __init__(self, sandbox: Sandbox, task: Task, on_retry: Callable[[str, str], None]) -> None:
-        self._sandbox, self._task, self._on_retry = sandbox, task, on_retry
-        self._cancelled = threading.Event()
-        self._running = 0
+    def __init__(self, runner: Runner, task: Task) -> None:
+        self._runner, self._task = runner, task
 
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled.is_set()
-
-    def cancel(self) -> None:
-        """End what is running, from any thread, and run nothing more."""
-        self._cancelled.set()
-        if self._running:
-            self._sandbox.cancel()
-
-    def execute(
-        self, name: str, code: str, view: View, collect: Path, limits: Limits
-    ) -> Execution:
-        """Run a program on a view, at most three times where the sandbox itself fails.
-
-        Raises:
-            SandboxError: the sandbox failed each time, or the evaluator was cancelled.
-        """
-        job = Job(
-            name, code, self._task.view(view), {SUBMISSION: MAX_SUBMISSION_BYTES}, collect, limits
-        )
-        for left in reversed(range(TRIES)):
-            self._running += 1
-            try:
-                # Looked at after the count: whoever cancels sees the run, or stops it here.
-                if self.cancelled:
-                    raise SandboxError(f"{name} was cancelled")
-                return self._sandbox.run(job)
-            except SandboxError as error:
-                if not left or self.cancelled:
-                    raise
-                self._on_retry(name, str(error))
-            finally:
-                self._running -= 1
-        raise AssertionError("unreachable")
+    def prepare(self, limits: Limits, count: int, *, smoke: bool = True) -> None:
+        """Have the sandbox get ready for up to `count` candidates at once."""
+        self._runner.prepare("search", limits, count)
+        if smoke and self.smokes:
+            self._runner.prepare("smoke", limits, count)
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -145,7 +108,7 @@ class Evaluator:
             failure of the smoke run that was put down to the few rows.
 
         Raises:
-            SandboxError: the sandbox failed each time, or the evaluator was cancelled.
+            SandboxError: the sandbox is broken or out, or the runner was cancelled.
         """
         if not smoke or not self.smokes:
             return self._on("search", name, code, folder, limits)
@@ -185,12 +148,10 @@ class Evaluator:
     def _on(self, view: View, name: str, code: str, folder: Path, limits: Limits) -> Outcome:
         """A run on one view, with what it came to."""
         try:
-            execution = self.execute(name, code, view, folder, limits)
-        except SandboxError as error:
+            execution = self._runner.execute(name, code, view, folder, limits)
+        except JobLost as error:
             # A program that kills its supervisor looks like a lost sandbox, each time.
-            if self.cancelled or "without a report" not in str(error):
-                raise
-            return Outcome("error", reason=f"{error}, {TRIES} times in a row")
+            return Outcome("error", reason=str(error), flags=("lost",))
         return self.outcome(execution, view)
 
     def outcome(self, execution: Execution, view: View = "search") -> Outcome:

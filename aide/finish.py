@@ -9,16 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from aide.errors import InvalidSubmission, SandboxError
-from aide.evaluate import SUBMISSION, Evaluator, failure, missing_output
+from aide.evaluate import failure, missing_output
 from aide.node import Node, Score
 from aide.parts import Parts
 from aide.replay import score_fields
+from aide.runner import SUBMISSION, Runner
 
 REFIT_TIME = 2.0
 """How much longer than a search run the refit may take: it has more rows to learn from."""
 
 
-def finish(parts: Parts, evaluator: Evaluator, best: Node) -> None:
+def finish(parts: Parts, runner: Runner, best: Node) -> None:
     """Score the best node on the final holdout, refit it, and write the "final" event.
 
     Raises:
@@ -33,8 +34,8 @@ def finish(parts: Parts, evaluator: Evaluator, best: Node) -> None:
     except InvalidSubmission as error:
         problem = f"the final holdout could not be scored: {error}"
     parts.on_event({"event": "refitting", "node": best.id})
-    refit_problem = refit(parts, evaluator, best)
-    if evaluator.cancelled:
+    refit_problem = refit(parts, runner, best)
+    if runner.cancelled:
         return
     parts.write(
         {
@@ -48,7 +49,7 @@ def finish(parts: Parts, evaluator: Evaluator, best: Node) -> None:
     )
 
 
-def refit(parts: Parts, evaluator: Evaluator, best: Node) -> str:
+def refit(parts: Parts, runner: Runner, best: Node) -> str:
     """Run the best program on the full view and put its submission into `best/`.
 
     Returns:
@@ -59,7 +60,7 @@ def refit(parts: Parts, evaluator: Evaluator, best: Node) -> str:
     limits = replace(parts.limits, seconds=seconds)
     collect = parts.folder.nodes / name
     try:
-        execution = evaluator.execute(name, best.code, "full", collect, limits)
+        execution = runner.execute(name, best.code, "full", collect, limits)
     except SandboxError as error:
         return f"the refit on all labelled rows failed: {error}"
     if execution.status != "ok":

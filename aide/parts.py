@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aide.budget import Budget
+from aide.clock import Clock
 from aide.folder import RunFolder
 from aide.history import History
 from aide.interfaces import (
@@ -36,6 +37,9 @@ class Settings:
         cue: ask for more as children accumulate.
         advice_every: nodes between two advices of a model; 0 for none.
         smoke: try each solution on a few rows first.
+        parallel: how many solutions run at once.
+        ahead: how many more may be written, or wait to be run, at the same time.
+        outage_seconds: how long to wait for a sandbox that is out.
     """
 
     prompt_tokens: int
@@ -44,6 +48,9 @@ class Settings:
     cue: bool
     advice_every: int
     smoke: bool
+    parallel: int
+    ahead: int
+    outage_seconds: float
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,9 @@ class Parts:
         advise: asks the model for a line of advice on a context's lessons.
         scratch: the snippets that one node's operator may run, or None.
         settings: how the search goes about it.
-        on_event: told of each thing that happens, for progress; not for the books.
+        clock: for waits.
+        on_event: told of each thing that happens, for progress; not for the books. Called from
+            any thread.
     """
 
     folder: RunFolder
@@ -78,6 +87,7 @@ class Parts:
     advise: Callable[[Context, Model], tuple[str, Usage]]
     scratch: Callable[[int], Scratch | None]
     settings: Settings
+    clock: Clock
     on_event: OnEvent
 
     def write(self, event: Mapping[str, object]) -> None:

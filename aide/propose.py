@@ -1,13 +1,16 @@
-"""Has operators write candidates: gathers what each may see, keeps what was learned."""
+"""Has operators write candidates: gathers what each may see, keeps what was learned.
+
+What touches the tree, the journal or what was learned is for the search's own thread; only the
+calls of a model, `write` and `advise`, may be made from others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from aide import context
-from aide.errors import BudgetExceeded, ModelError
 from aide.interfaces import Context, PromptLimits, Tree
-from aide.node import Action, Node, Proposal
+from aide.node import Action, Node, Proposal, Usage
 from aide.parts import Parts
 from aide.values import Values, lesson
 
@@ -33,45 +36,8 @@ class Proposer:
         for node_id, text in advice.items():
             self._values.advise(node_id, text)
 
-    def propose(self, node_id: int, action: Action, pending: Sequence[Action]) -> Proposal:
-        """Have an operator write one.
-
-        Raises:
-            ModelError: the model failed.
-            BudgetExceeded: its calls would pass a cap.
-        """
-        seen = self._context(node_id, action, pending)
-        operator = self._parts.operators[action.operator]
-        return Proposal(node_id, action, operator.propose(seen, self._parts.model))
-
-    def lesson(self, node: Node) -> str:
-        """One line on what a node teaches; its parents are in the tree."""
-        task = self._parts.task.info
-        parents = [self._tree[parent] for parent in node.parents]
-        return lesson(node, parents, metric=task.metric, maximize=task.maximize)
-
-    def learn(self, node: Node) -> None:
-        """Take a finished node, which is in the tree already, into what was learned."""
-        self._values.add(node)
-        every = self._parts.settings.advice_every
-        if every and node.parents and len(self._tree) % every == 0:
-            self._advise(node.parents[0])
-
-    def _advise(self, node_id: int) -> None:
-        seen = self._context(0, Action(ADVICE, (node_id,)), ())
-        try:
-            text, usage = self._parts.advise(seen, self._parts.model)
-        except (ModelError, BudgetExceeded) as error:
-            # Advice is worth a call, not a run.
-            self._parts.on_event({"event": "waiting", "reason": str(error), "seconds": 0.0})
-            return
-        if text:
-            self._parts.write(
-                {"event": "advice", "node": node_id, "text": text, "calls": usage.calls}
-            )
-            self._values.advise(node_id, text)
-
-    def _context(self, node_id: int, action: Action, pending: Sequence[Action]) -> Context:
+    def context(self, node_id: int, action: Action, pending: Sequence[Action]) -> Context:
+        """What the operator of an action may see now."""
         parts, settings = self._parts, self._parts.settings
         if self._preview is None:
             self._preview = parts.task.preview()
@@ -96,3 +62,48 @@ class Proposer:
             memory=settings.memory,
             cue=settings.cue,
         )
+
+    def write(self, node_id: int, action: Action, seen: Context) -> Proposal:
+        """Have an operator write a candidate; may be called from any thread.
+
+        Raises:
+            ModelError: the model failed.
+            BudgetExceeded: its calls would pass a cap.
+        """
+        operator = self._parts.operators[action.operator]
+        return Proposal(node_id, action, operator.propose(seen, self._parts.model))
+
+    def lesson(self, node: Node) -> str:
+        """One line on what a node teaches; its parents are in the tree."""
+        task = self._parts.task.info
+        parents = [self._tree[parent] for parent in node.parents]
+        return lesson(node, parents, metric=task.metric, maximize=task.maximize)
+
+    def learn(self, node: Node) -> Context | None:
+        """Take a finished node, which is in the tree already, into what was learned.
+
+        Returns:
+            What an advisor is to see, if it is time to ask one; its first parent is the subject.
+        """
+        self._values.add(node)
+        every = self._parts.settings.advice_every
+        if not every or not node.parents or len(self._tree) % every:
+            return None
+        return self.context(0, Action(ADVICE, node.parents[:1]), ())
+
+    def advise(self, seen: Context) -> tuple[str, Usage]:
+        """Ask a model for advice; may be called from any thread.
+
+        Raises:
+            ModelError: the model failed.
+            BudgetExceeded: its call would pass a cap.
+        """
+        return self._parts.advise(seen, self._parts.model)
+
+    def take_advice(self, node_id: int, text: str, usage: Usage) -> None:
+        """Write an advice down and have later contexts show it."""
+        if text:
+            self._parts.write(
+                {"event": "advice", "node": node_id, "text": text, "calls": usage.calls}
+            )
+            self._values.advise(node_id, text)

@@ -39,10 +39,6 @@ class State:
     finals: int = 0
     stop: Event | None = None
 
-    @property
-    def next_id(self) -> int:
-        return len(self.tree) + len(self.pending) + 1
-
 
 def proposed_event(proposal: Proposal, code_hash: str) -> Event:
     return {

@@ -22,6 +22,7 @@ class Session:
             state.tree,
             policy,
             steps=parts.budget.steps,
+            width=parts.settings.parallel + parts.settings.ahead,
             pending=state.pending.values(),
         )
         self._loop = Loop(parts, engine, state)
@@ -45,7 +46,7 @@ class Session:
     def _run(self) -> str:
         # A crash may have come between a node's journal line and its place in best/.
         self._parts.history.heal(self._loop.tree)
-        self._loop.keep_best()
+        self._loop.keeper.keep_best()
         failure: ModelError | None = None
         try:
             reason = self._loop.run()
@@ -54,8 +55,8 @@ class Session:
             failure, reason = error, str(error)
         best = self._loop.tree.best
         if reason != INTERRUPTED and best is not None and not self._is_final(best.id):
-            finish(self._parts, self._loop.evaluator, best)
-            if self._loop.evaluator.cancelled:
+            finish(self._parts, self._loop.runner, best)
+            if self._loop.runner.cancelled:
                 reason = INTERRUPTED
         self._parts.write({"event": "stop", "reason": reason})
         if failure is not None:

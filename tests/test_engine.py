@@ -89,7 +89,7 @@ def test_after_a_stop_nothing_new_is_started() -> None:
     first, second = engine.start()
     assert isinstance(first, Propose)
     assert isinstance(second, Propose)
-    assert engine.stop("enough") == []
+    engine.stop("enough")
     one, two = (Proposal(n, Action("draft"), Candidate("p", "c")) for n in (1, 2))
     assert engine.proposed(one) == [Evaluate(one)]
     assert engine.finished(finish(one, 1)) == []

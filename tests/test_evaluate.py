@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from aide.clock import Clock
 from aide.errors import SandboxError
-from aide.evaluate import TRIES, Evaluator, failure
+from aide.evaluate import Evaluator, failure
 from aide.interfaces import Execution, Job, Limits
+from aide.node import Outcome
+from aide.runner import LOST_IN_A_ROW, TRIES, JobLost, Runner
 from aide.tasks.load import load
 from tests.test_bad_input import make_task
 
@@ -44,8 +48,8 @@ class Flaky:
 
     name = about = "flaky"
 
-    def __init__(self, faults: int) -> None:
-        self.faults, self.runs = faults, 0
+    def __init__(self, faults: int, sick: int = 0) -> None:
+        self.faults, self.sick, self.runs = faults, sick, 0
 
     def packages(self) -> Mapping[str, str]:
         return {}
@@ -60,7 +64,8 @@ class Flaky:
         pass
 
     def health(self) -> str:
-        return ""
+        self.sick -= 1
+        return "it restarts" if self.sick >= 0 else ""
 
     def cancel(self) -> None:
         pass
@@ -79,29 +84,88 @@ def test_a_sandbox_that_fails_is_tried_again(
     task_folder: str, tmp_path: Path, faults: int
 ) -> None:
     sandbox, told = Flaky(faults), []
-    evaluator = Evaluator(sandbox, load(task_folder), lambda job, why: told.append((job, why)))
+    runner = Runner(sandbox, load(task_folder), lambda job, why: told.append((job, why)))
     if faults < TRIES:
-        execution = evaluator.execute("0001", "pass", "search", tmp_path / "n", Limits())
+        execution = runner.execute("0001", "pass", "search", tmp_path / "n", Limits())
         assert execution.status == "ok"
         assert sandbox.runs == faults + 1
     else:
-        with pytest.raises(SandboxError, match="went away"):
-            evaluator.execute("0001", "pass", "search", tmp_path / "n", Limits())
+        with pytest.raises(JobLost, match="went away"):
+            runner.execute("0001", "pass", "search", tmp_path / "n", Limits())
     assert told == [("0001", "the engine went away")] * min(faults, TRIES - 1)
 
 
 def test_nothing_runs_after_a_cancel(task_folder: str, tmp_path: Path) -> None:
     sandbox = Flaky(0)
-    evaluator = Evaluator(sandbox, load(task_folder), lambda job, why: None)
-    evaluator.cancel()
+    runner = Runner(sandbox, load(task_folder), lambda job, why: None)
+    runner.cancel()
     with pytest.raises(SandboxError, match="cancelled"):
-        evaluator.execute("0001", "pass", "search", tmp_path / "n", Limits())
+        runner.execute("0001", "pass", "search", tmp_path / "n", Limits())
     assert sandbox.runs == 0
 
 
 def test_a_run_without_a_submission_is_invalid_output(task_folder: str) -> None:
-    evaluator = Evaluator(Flaky(0), load(task_folder), lambda job, why: None)
+    task = load(task_folder)
+    evaluator = Evaluator(Runner(Flaky(0), task, lambda job, why: None), task)
     outcome = evaluator.outcome(ended(status="ok", exit_code=0))
     assert outcome.status == "invalid-output"
     assert outcome.reason == "working/submission.csv cannot be used: missing"
     assert outcome.score is None
+
+
+class Stopped(Clock):
+    """A clock that only moves when somebody waits by it."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def now(self) -> float:
+        return self.time
+
+    def sleep(self, seconds: float, wake: threading.Event) -> None:
+        self.time += seconds
+
+
+def test_a_sandbox_that_is_out_is_waited_for(task_folder: str, tmp_path: Path) -> None:
+    sandbox, waits, clock = Flaky(1, sick=90), list[str](), Stopped()
+    runner = Runner(
+        sandbox, load(task_folder), lambda job, why: None, clock=clock, on_wait=waits.append
+    )
+    assert runner.execute("0001", "pass", "search", tmp_path / "n", Limits()).status == "ok"
+    assert waits == ["the sandbox is out: it restarts"]
+    assert clock.time == 90
+    assert sandbox.runs == 2
+
+
+def test_a_sandbox_is_not_waited_for_without_end(task_folder: str, tmp_path: Path) -> None:
+    runner = Runner(
+        Flaky(1, sick=10**9),
+        load(task_folder),
+        lambda job, why: None,
+        clock=Stopped(),
+        outage_seconds=7200,
+    )
+    with pytest.raises(SandboxError, match="out for 2 hours: it restarts; put it right"):
+        runner.execute("0001", "pass", "search", tmp_path / "n", Limits())
+
+
+def test_a_program_that_no_sandbox_runs_is_a_result_and_three_in_a_row_are_not(
+    task_folder: str, tmp_path: Path
+) -> None:
+    task, sandbox = load(task_folder), Flaky(10**9)
+    evaluator = Evaluator(Runner(sandbox, task, lambda job, why: None), task)
+
+    def evaluate() -> Outcome:
+        return evaluator.evaluate("0001", "pass", tmp_path / "n", Limits(), smoke=False)
+
+    for _ in range(LOST_IN_A_ROW - 1):
+        outcome = evaluate()
+        assert (outcome.status, outcome.flags) == ("error", ("lost",))
+        assert outcome.reason == "the engine went away, 3 times in a row"
+    sandbox.faults = 0
+    assert evaluate().status == "invalid-output"
+    sandbox.faults = 10**9
+    for _ in range(LOST_IN_A_ROW - 1):
+        assert evaluate().status == "error"
+    with pytest.raises(SandboxError, match="3 programs in a row could not be run"):
+        evaluate()

@@ -55,7 +55,6 @@ def test_the_tree_is_the_replay_of_its_journal(
     assert state.tree.known == tree.known
     assert state.tree.roots == tree.roots
     assert not state.pending
-    assert state.next_id == size + 1
 
 
 @given(seed=st.integers(0, 1000), share=st.floats(0.05, 1))
@@ -115,7 +114,6 @@ def test_what_is_proposed_but_not_finished_is_pending(tmp_path: Path) -> None:
     write(path, [START, proposed_event(proposed(node), "hash")])
     state = replay(read_events(path))
     assert state.pending == {1: proposed(node)}
-    assert state.next_id == 2
     assert not len(state.tree)
 
 
