@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aide.build import new_session, resumed_session
 from aide.clock import Clock
@@ -19,6 +19,9 @@ from aide.report import render_report
 from aide.run import Run
 from aide.session import Session
 from aide.spent import spent
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 def ignore(event: Mapping[str, object]) -> None:
@@ -45,17 +48,35 @@ def _write_report(folder: RunFolder) -> None:
 
 
 def start(
-    config: Config, on_event: OnEvent = ignore, *, clock: Clock | None = None
+    config: Config,
+    on_event: OnEvent = ignore,
+    *,
+    clock: Clock | None = None,
+    client: Client | None = None,
 ) -> AbstractContextManager[Session]:
-    """A new run, ready to `run()` within a `with` block; the clock is for tests."""
-    return _reported(new_session(config, on_event, clock))
+    """A new run, ready to `run()` within a `with` block.
+
+    Args:
+        config: the run's settings.
+        on_event: called with each thing that happens, from any thread.
+        clock: for tests.
+        client: a Dask client whose workers are to run the solutions.
+    """
+    return _reported(new_session(config, on_event, clock, client))
 
 
 def resume(
-    path: str | Path, on_event: OnEvent = ignore, *, clock: Clock | None = None, **changes: Any
+    path: str | Path,
+    on_event: OnEvent = ignore,
+    *,
+    clock: Clock | None = None,
+    client: Client | None = None,
+    **changes: Any,
 ) -> AbstractContextManager[Session]:
     """A run that exists, ready to go on within a `with` block; changes are settings."""
-    return _reported(resumed_session(Path(path), on_event, changes=changes, clock=clock))
+    return _reported(
+        resumed_session(Path(path), on_event, changes=changes, clock=clock, client=client)
+    )
 
 
 def search(
@@ -68,6 +89,8 @@ def search(
     sandbox: str = "auto",
     seed: int = 0,
     out: str | Path | None = None,
+    parallel: int = 1,
+    dask: str | Client | None = None,
     on_event: OnEvent = ignore,
     **settings: Any,
 ) -> Run:
@@ -82,7 +105,9 @@ def search(
         sandbox: where the solutions run.
         seed: of every random choice.
         out: the run's folder; a new one below `runs/` by default.
-        on_event: called with each thing that happens.
+        parallel: how many solutions run at once.
+        dask: a Dask client, or a scheduler's address, to run them by.
+        on_event: called with each thing that happens, from any thread.
         **settings: any other setting of `aide.config.Config`.
 
     Raises:
@@ -98,8 +123,11 @@ def search(
         "sandbox": sandbox,
         "seed": seed,
         "out": out,
+        "parallel": parallel,
+        "dask": dask if isinstance(dask, str) else None,
         **settings,
     }
-    with start(load_config(given, environ={}), on_event) as session:
+    client = None if isinstance(dask, str) else dask
+    with start(load_config(given, environ={}), on_event, client=client) as session:
         session.run()
     return Run(session.folder.path)

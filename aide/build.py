@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aide.budget import HOUR, Budget
 from aide.clock import Clock
@@ -25,18 +24,23 @@ from aide.parts import Parts, Settings
 from aide.policies import POLICIES
 from aide.registry import find
 from aide.replay import replay
-from aide.sandboxes import make_sandbox
-from aide.sandboxes.environment import DEFAULT_PACKAGES
+from aide.sandboxing import open_sandbox
 from aide.scratch import ScratchPad
 from aide.session import Session
 from aide.tasks.load import is_folder, load
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 RUNS = Path("runs")
 
 
 @contextlib.contextmanager
 def new_session(
-    config: Config, on_event: OnEvent, clock: Clock | None = None
+    config: Config,
+    on_event: OnEvent,
+    clock: Clock | None = None,
+    client: Client | None = None,
 ) -> Iterator[Session]:
     """A session of a new run in a new folder.
 
@@ -44,6 +48,7 @@ def new_session(
         config: the run's settings.
         on_event: told of what happens.
         clock: the machine's own by default.
+        client: a Dask client whose workers are to run the solutions.
 
     Raises:
         InputError: something that the configuration names cannot be used.
@@ -51,7 +56,7 @@ def new_session(
     task = load_task(config)
     named, policy = make_models(config), make_policy(config)
     with contextlib.ExitStack() as stack:
-        sandbox = stack.enter_context(_sandbox(config, named))
+        sandbox = stack.enter_context(open_sandbox(config, named.offline, client))
         folder = RunFolder(config.out or new_folder(RUNS, task.info.name))
         folder.create()
         stack.enter_context(folder.writing())
@@ -73,7 +78,12 @@ def new_session(
 
 @contextlib.contextmanager
 def resumed_session(
-    path: Path, on_event: OnEvent, *, changes: Mapping[str, Any], clock: Clock | None = None
+    path: Path,
+    on_event: OnEvent,
+    *,
+    changes: Mapping[str, Any],
+    clock: Clock | None = None,
+    client: Client | None = None,
 ) -> Iterator[Session]:
     """A session that goes on with a run.
 
@@ -82,6 +92,7 @@ def resumed_session(
         on_event: told of what happens.
         changes: settings that differ from those of the run's start, such as more steps.
         clock: the machine's own by default.
+        client: a Dask client whose workers are to run the solutions.
 
     Raises:
         RunFolderError: there is no run that can go on: no journal, damage, another writer, or
@@ -100,7 +111,7 @@ def resumed_session(
                 "started on, so scores could not be compared; put them back, or start a new run"
             )
         named, policy = make_models(config), make_policy(config)
-        sandbox = stack.enter_context(_sandbox(config, named))
+        sandbox = stack.enter_context(open_sandbox(config, named.offline, client))
         history = stack.enter_context(contextlib.closing(History(folder.solutions)))
         write_atomic(folder.config, config.to_toml())
         journal = stack.enter_context(Journal(folder.journal))
@@ -136,26 +147,6 @@ def make_policy(config: Config) -> Policy:
         seed=config.seed,
     )
     return policy
-
-
-@contextlib.contextmanager
-def _sandbox(config: Config, named: Named) -> Iterator[Sandbox]:
-    sandbox: Sandbox
-    if ":" in config.sandbox:
-        sandbox = find("sandbox", config.sandbox, {})()
-    else:
-        sandbox = make_sandbox(
-            config.sandbox,
-            run_id=secrets.token_hex(4),
-            packages=(*DEFAULT_PACKAGES, *config.packages),
-            image=config.image,
-            python=config.python,
-            offline_author=named.offline,
-        )
-    try:
-        yield sandbox
-    finally:
-        sandbox.close()
 
 
 @contextlib.contextmanager

@@ -5,15 +5,14 @@ from __future__ import annotations
 import errno
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from aide.errors import AideError, StorageError
+from aide.options import gathered, resume_options, run_options
 
-OPERATORS = ("draft", "debug", "improve", "merge", "summarize")
 INTERRUPTED = 130
 """The exit status of a command that Ctrl-C or SIGTERM stopped, as shells have it."""
 
@@ -61,67 +60,9 @@ def main() -> None:
     """
 
 
-def _setting(*names: str, **options: Any) -> Callable[[Any], Any]:
-    return click.option(*names, default=None, **options)
-
-
-def _model_settings() -> list[Callable[[Any], Any]]:
-    """The options that say which model writes, and what it may cost."""
-    return [
-        _setting(
-            "--model",
-            help="What writes the solutions: offline, anthropic:NAME, openai:NAME, "
-            "openai:NAME@URL, replay:RUN.  [offline]",
-        ),
-        *(
-            _setting(
-                f"--model.{operator}", f"model_{operator}", help=f"Another model for {operator}."
-            )
-            for operator in OPERATORS
-        ),
-        _setting("--fallback", help="The model to ask while the first is out."),
-        _setting("--effort", help="How hard a reasoning model is to think: low, medium, high."),
-        _setting("--usd", type=float, help="Money for all model calls, a hard cap."),
-        _setting("--tokens", type=int, help="Tokens for all model calls, a hard cap."),
-        _setting("--prices", type=click.Path(path_type=Path), help="A TOML file of prices."),
-        _setting("--prompt-tokens", type=int, help="The largest prompt, in tokens.  [28000]"),
-        _setting("--scratch", type=int, help="Snippets a model may run before it answers.  [0]"),
-    ]
-
-
-def _settings(command: Any) -> Any:
-    """The options of `run` that are settings of its configuration."""
-    options = [
-        _setting("--steps", type=int, help="How many solutions to try.  [25]"),
-        _setting("--hours", type=float, help="Wall time for the whole run.  [no limit]"),
-        *_model_settings(),
-        _setting("--smoke/--no-smoke", help="Try each solution on a few rows first.  [smoke]"),
-        _setting("--policy", help="What chooses the next node.  [greedy]"),
-        _setting("--sandbox", help="auto, docker, bubblewrap or process.  [auto]"),
-        _setting("--seed", type=int, help="Of every random choice.  [0]"),
-        _setting(
-            "--out", type=click.Path(path_type=Path), help="The run's folder.  [runs/TASK-N]"
-        ),
-        _setting("--goal", help="The task in words.  [description.md]"),
-        _setting("--metric", help="The metric's name.  [task.toml]"),
-        _setting("--target", help="The target column.  [inferred]"),
-        _setting("--id", help="The id column.  [inferred]"),
-        _setting("--group", help="Rows alike in this column stay on one side of a split."),
-        _setting("--time", help="Split by this column's time."),
-        _setting("--split", help="random, stratified, group or time.  [inferred]"),
-        _setting("--run-seconds", type=float, help="Wall time of one solution, seconds.  [600]"),
-        _setting("--memory-mb", type=int, help="Memory of one solution, MiB.  [4096]"),
-        _setting("--cpus", type=float, help="Processors of one solution.  [1]"),
-        _setting("--image", help="Docker image: auto, mirror or a name.  [auto]"),
-    ]
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 @main.command()
 @click.argument("task")
-@_settings
+@run_options
 @click.option("--config", "file", type=click.Path(path_type=Path), help="A TOML file of settings.")
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON line.")
 def run(task: str, file: Path | None, as_json: bool, **given: Any) -> None:
@@ -135,32 +76,20 @@ def run(task: str, file: Path | None, as_json: bool, **given: Any) -> None:
     Examples:
       aide run titanic --steps 25 --seed 0
       aide run ./house-prices --metric rmsle --target SalePrice --hours 8
-      aide run bikeshare --sandbox docker --json
+      aide run bikeshare --sandbox docker --parallel 4 --json
       aide run titanic --model anthropic:claude-sonnet-5-5 --usd 5 --hours 8
       aide run titanic --model openai:qwen@http://127.0.0.1:8080/v1
     """
     from aide import api, work
     from aide.config import load_config
 
-    config = load_config({"task": task, **_models(given)}, file=file)
+    config = load_config({"task": task, **gathered(given)}, file=file)
     work.work(lambda on_event: api.start(config, on_event), as_json)
-
-
-def _models(given: dict[str, Any]) -> dict[str, Any]:
-    """The options with those of single operators gathered in one setting."""
-    single = {name: given.pop(f"model_{name}") for name in OPERATORS}
-    named = {name: model for name, model in single.items() if model is not None}
-    return {**given, "models": named or None}
 
 
 @main.command()
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=Path))
-@click.option("--steps", type=int, default=None, help="Solutions in all, a new limit.")
-@click.option("--hours", type=float, default=None, help="Wall time in all, a new limit.")
-@click.option("--usd", type=float, default=None, help="Money in all, a new limit.")
-@click.option("--tokens", type=int, default=None, help="Tokens in all, a new limit.")
-@click.option("--model", default=None, help="Another model than before.")
-@click.option("--sandbox", default=None, help="Another sandbox than before.")
+@resume_options
 @click.option("--json", "as_json", is_flag=True, help="End with one JSON line.")
 def resume(folder: Path, as_json: bool, **changes: Any) -> None:
     """Go on with a run that was stopped, cut off, or is to have more steps.

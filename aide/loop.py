@@ -139,7 +139,7 @@ class Loop:
 
     def _end(self, reason: str, *, may_run: bool = False) -> None:
         """Have nothing more written; and nothing more run, unless that is told."""
-        self._engine.stop(reason)
+        self._engine.stop(INTERRUPTED if self._interrupted.is_set() else reason)
         self._may_run = self._may_run and may_run
 
     def _drop(self, node_id: int) -> None:

@@ -31,6 +31,7 @@ class TerminalProgress:
             refresh_per_second=4,
         )
         self._task: Any = None
+        self._doing: dict[int, str] = {}
 
     def __enter__(self) -> TerminalProgress:
         if self._console.is_terminal:
@@ -47,6 +48,7 @@ class TerminalProgress:
         if not self._console.is_terminal:
             return
         kind = event["event"]
+        self._follow(event)
         if kind in ("start", "resume"):
             self._print(f"run {event['run']}")
             self._print(f"sandbox: {event['sandbox']}")
@@ -59,11 +61,27 @@ class TerminalProgress:
             self._print(_waiting_line(event))
         self._show(event)
 
+    def _follow(self, event: Mapping[str, Any]) -> None:
+        """Keep count of the nodes that are being written, or run."""
+        if event["event"] in ("proposing", "running"):
+            self._doing[event["node"]] = event["event"]
+        elif event["event"] == "finished":
+            self._doing.pop(event["node"], None)
+        elif event["event"] == "scoring":
+            self._doing.clear()
+
+    def _at_once(self) -> str:
+        """How many nodes are being run and written, or "" if it is one at most."""
+        doing = list(self._doing.values())
+        if len(doing) < 2:
+            return ""
+        return f"{doing.count('running')} running, {doing.count('proposing')} written"
+
     def _print(self, line: str) -> None:
         self._console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def _show(self, event: Mapping[str, Any]) -> None:
-        doing = _doing(event)
+        doing = self._at_once() or _doing(event)
         if self._task is None:
             self._task = self._bar.add_task(doing, total=event.get("steps"), note="")
         if "steps" not in event:
@@ -90,7 +108,7 @@ def _doing(event: Mapping[str, Any]) -> str:
         case "running" | "retrying":
             return f"node {event.get('node', event.get('job'))}: running"
         case "waiting":
-            return "waiting for the model"
+            return "waiting"
         case "scoring":
             return "final holdout"
         case "refitting":
