@@ -211,6 +211,7 @@ def _limits(config: Config, task: Task) -> Limits:
         cpus=config.cpus,
         pids=config.pids,
         disk_mb=config.disk_mb,
+        gpus=config.gpus,
     )
 
 

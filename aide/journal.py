@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -63,41 +63,41 @@ class Journal:
         self.close()
 
 
-def read_events(path: Path) -> list[dict[str, Any]]:
-    """All whole events of a journal, the oldest first.
+def read_events(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole events of a journal, the oldest first, one at a time.
 
     Raises:
         RunFolderError: a line before the last is damaged, or the format is of another version.
     """
+    number = 0
     try:
-        lines = path.read_bytes().split(b"\n")
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.endswith(b"\n"):
+                    yield _event(path, number, line)
     except OSError as error:
         raise RunFolderError(f"{path} cannot be read: {error.strerror}") from error
-    events: list[dict[str, Any]] = []
-    for number, line in enumerate(lines[:-1], start=1):
-        try:
-            event = json.loads(line)
-            if not isinstance(event, dict) or "event" not in event:
-                raise ValueError("not an event")
-        except ValueError as error:
-            raise RunFolderError(
-                f"line {number} of {path} is damaged ({error}); restore the file from a copy, or "
-                f"cut it off after line {number - 1} to go on from there"
-            ) from error
-        events.append(event)
-    _check_version(path, events)
-    return events
-
-
-def _check_version(path: Path, events: list[dict[str, Any]]) -> None:
-    if not events:
+    if number == 0 or (number == 1 and not line.endswith(b"\n")):
         raise RunFolderError(f"{path} is empty: the run ended before it began; start a new one")
-    version = events[0].get("version")
-    if version != VERSION:
+
+
+def _event(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+        if not isinstance(event, dict) or "event" not in event:
+            raise ValueError("not an event")
+    except ValueError as error:
+        raise RunFolderError(
+            f"line {number} of {path} is damaged ({error}); restore the file from a copy, or "
+            f"cut it off after line {number - 1} to go on from there"
+        ) from error
+    version = event.get("version")
+    if number == 1 and version != VERSION:
         raise RunFolderError(
             f"{path.parent} is a run of format {version!r}, and this version of aide reads format "
             f"{VERSION}; use the version that wrote it"
         )
+    return event
 
 
 def _end_of_last_line(path: Path) -> int:

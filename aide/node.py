@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from aide.squeezed import Squeezed
+
 Status = Literal[
     "ok", "error", "timeout", "out-of-memory", "invalid-output", "duplicate", "rejected"
 ]
@@ -75,7 +77,7 @@ class Action:
     parents: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """What an operator made: a solution that has not run yet.
 
@@ -88,7 +90,7 @@ class Candidate:
     """
 
     plan: str
-    code: str
+    code: Squeezed = Squeezed()
     problem: str = ""
     status: Status = "ok"
     flags: tuple[str, ...] = ()
@@ -104,7 +106,7 @@ class Proposal:
     candidate: Candidate
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Outcome:
     """How a candidate's run ended.
 
@@ -123,7 +125,7 @@ class Outcome:
     status: Status
     score: Score | None = None
     reason: str = ""
-    log: str = ""
+    log: Squeezed = Squeezed()
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_mb: float = 0.0

@@ -70,7 +70,7 @@ def test_a_cut_anywhere_loses_only_what_was_not_whole(
     cut = max(first_line, int(len(content) * share))
     path.write_bytes(content[:cut])
     whole = content[:cut].count(b"\n")
-    assert read_events(path) == json.loads(json.dumps(events[:whole]))
+    assert list(read_events(path)) == json.loads(json.dumps(events[:whole]))
     write(path, events[whole:])
     assert path.read_bytes() == content
 
@@ -82,7 +82,7 @@ def test_garbage_in_the_middle_is_named_by_its_line(tmp_path: Path) -> None:
     lines[3] = b"\xff\x00 not json"
     path.write_bytes(b"\n".join(lines))
     with pytest.raises(RunFolderError, match=r"line 4 of .*journal\.jsonl is damaged"):
-        read_events(path)
+        list(read_events(path))
 
 
 @pytest.mark.parametrize("line", [b"[]", b"3", b'{"no": "event"}', b""])
@@ -91,21 +91,21 @@ def test_a_line_that_is_no_event_is_damage(tmp_path: Path, line: bytes) -> None:
     write(path, [START])
     path.write_bytes(path.read_bytes() + line + b"\n")
     with pytest.raises(RunFolderError, match="line 2"):
-        read_events(path)
+        list(read_events(path))
 
 
 def test_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     write(path, [{**START, "version": VERSION + 1}])
     with pytest.raises(RunFolderError, match=f"format {VERSION + 1}.*reads format {VERSION}"):
-        read_events(path)
+        list(read_events(path))
 
 
 def test_an_empty_journal_says_so(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(b'{"event": "sta')
     with pytest.raises(RunFolderError, match="is empty"):
-        read_events(path)
+        list(read_events(path))
 
 
 def test_what_is_proposed_but_not_finished_is_pending(tmp_path: Path) -> None:

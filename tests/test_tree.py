@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aide.node import FIXABLE, Node
+from aide.node import FIXABLE, Candidate, Node, Outcome
 from aide.tree import IndexedSet, Tree
 from tests.trees import grow, node
 
@@ -152,3 +154,19 @@ def test_a_merge_is_of_its_first_parent_and_remembered() -> None:
     assert tree.root_of(4).id == 1
     tree.add(node(5, "merge", (1, 3), value=0.9))
     assert [each.id for each in tree.branches(9)] == [5, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["", "x = 1\n" * 1000, "naïve 🌲\ud800\n"])
+def test_long_texts_take_little_memory_and_come_back_as_they_were(text: str) -> None:
+    candidate = Candidate("plan", text)
+    assert candidate.code == text
+    assert replace(candidate, plan="other").code == text
+    assert candidate == Candidate("plan", text)
+    assert asdict(candidate)["code"] == text
+    held = [value for value in vars(candidate).values() if isinstance(value, bytes | str)]
+    assert sum(map(len, held)) < 200
+
+
+def test_texts_may_be_left_out() -> None:
+    assert Candidate("plan").code == ""
+    assert Outcome("ok").log == ""
