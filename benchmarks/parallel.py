@@ -1,6 +1,6 @@
 """How well several solutions at once keep their sandboxes busy.
 
-    python -m benchmarks.parallel [--workers 4] [--steps 40] [--sandbox auto]
+    python -m benchmarks.parallel [--workers 4] [--steps 40] [--sandbox auto] [--seconds 2]
 
 A model that takes two seconds and solutions that sleep for two, first one at a time (the model,
 then the run, and so on), then with several workers, in the product's own loop and a real sandbox.
@@ -12,9 +12,8 @@ first answer, and without the end, when there is no more work. The last line is 
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
-import re
+import sys
 import tempfile
 import time
 from collections.abc import Mapping
@@ -23,45 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from aide.api import search
-from aide.interfaces import Request
-from aide.llm.scripted import ScriptedModel
-from benchmarks.instant import EDIT, MODULES
+from benchmarks import thinking
 from benchmarks.overhead import make_task
-
-SECONDS = 2.0
-PROGRAM = """Predictions by chance, after a sleep.
-
-```python
-import csv, random, time, {module}
-
-SEED = {seed}
-OUTPUT = "working/submission.csv"
-time.sleep({seconds})
-random.seed(SEED)
-with open("input/sample_submission.csv", newline="") as sample:
-    head, *rows = csv.reader(sample)
-with open(OUTPUT, "w", newline="") as out:
-    writer = csv.writer(out)
-    writer.writerow(head)
-    writer.writerows([row[0], random.gauss(0, 1)] for row in rows)
-```
-"""
-
-
-def make_model() -> ScriptedModel:
-    """A model that thinks for two seconds."""
-    numbers = itertools.count(1)
-
-    def answer(request: Request) -> str:
-        new = next(numbers)
-        time.sleep(SECONDS)
-        found = re.search(r"^SEED = (\d+)$", request.messages[-1].text, re.MULTILINE)
-        if found is None:
-            module = MODULES[new % len(MODULES)]
-            return PROGRAM.format(seed=new, seconds=SECONDS, module=module)
-        return EDIT.format(old=found[1], new=new)
-
-    return ScriptedModel(answer)
 
 
 @dataclass
@@ -98,8 +60,10 @@ def measure(workers: int, steps: int, sandbox: str, folder: Path) -> Times:
         folder / "task",
         metric="rmse",
         target="y",
-        model="benchmarks.parallel:make_model",
+        model="benchmarks.thinking:make_model",
         sandbox=sandbox,
+        # The programs need the standard library alone.
+        python=Path(sys.executable),
         steps=steps,
         parallel=workers,
         drafts=2 * workers,
@@ -116,7 +80,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--steps", type=int, default=40)
     parser.add_argument("--sandbox", default="auto")
+    parser.add_argument("--seconds", type=float, default=2.0)
     given = parser.parse_args()
+    thinking.pace.seconds = given.seconds
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         make_task(folder / "task")
