@@ -99,7 +99,10 @@ class RunFolder:
     def _is_ours(self) -> bool:
         """True for an empty folder, or for what a run left that was killed before it began."""
         files = {self.config, self.journal, self.calls, self.solutions, self.nodes, self.lock}
-        return self.path.is_dir() and set(self.path.iterdir()) <= files
+        begun = f".{self.config.name}."  # what `write_atomic` leaves if it is killed
+        return self.path.is_dir() and all(
+            path in files or path.name.startswith(begun) for path in self.path.iterdir()
+        )
 
     def check(self) -> None:
         """Raise RunFolderError if there is no run here."""

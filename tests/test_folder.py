@@ -110,3 +110,13 @@ def test_the_next_folder_is_the_first_free_one(tmp_path: Path) -> None:
     assert new_folder(tmp_path, "t").name == "t-4"
     with pytest.raises(RunFolderError, match=r"cannot be made.*--out"):
         new_folder(tmp_path / "file", "t")
+
+
+@pytest.mark.parametrize("left", ["config.toml", ".config.toml.k3x_a9z1", "calls.jsonl", ".lock"])
+def test_a_run_that_was_killed_before_it_began_can_be_begun_again(
+    tmp_path: Path, left: str
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.create()
+    (folder.path / left).write_text("half")
+    folder.create()
