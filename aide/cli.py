@@ -57,6 +57,7 @@ def main() -> None:
       aide resume runs/titanic-1           go on with a run
       aide show runs/titanic-1             what was tried
       aide doctor                          what this machine has
+      aide gc                              remove what crashed runs left
     """
 
 
@@ -218,3 +219,26 @@ def doctor() -> None:
         click.echo(f"{finding.what:<12} {mark:<8} {finding.says}")
     if any(finding.needed and not finding.ok for finding in findings):
         sys.exit(1)
+
+
+@main.command()
+@click.argument("runs", metavar="[RUN]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def gc(runs: tuple[Path, ...], dry_run: bool) -> None:
+    """Remove what crashed runs left on this machine, and only that.
+
+    Containers, temporary folders and control groups whose process is dead; and half-written files
+    in each RUN that is named, unless a search is at work there. No solution is ever removed.
+
+    \b
+    Examples:
+      aide gc --dry-run
+      aide gc runs/titanic-1
+    """
+    from aide.gc import collect, line
+
+    found = collect(runs, dry_run=dry_run)
+    for each in found:
+        click.echo(line(each))
+    if not found:
+        click.echo("nothing is left of crashed runs")

@@ -90,7 +90,7 @@ class Candidate:
     """
 
     plan: str
-    code: Squeezed = Squeezed()
+    code: Squeezed = Squeezed()  # noqa: RUF009  # a descriptor, not a value
     problem: str = ""
     status: Status = "ok"
     flags: tuple[str, ...] = ()
@@ -125,7 +125,7 @@ class Outcome:
     status: Status
     score: Score | None = None
     reason: str = ""
-    log: Squeezed = Squeezed()
+    log: Squeezed = Squeezed()  # noqa: RUF009  # a descriptor, not a value
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_mb: float = 0.0

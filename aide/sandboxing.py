@@ -5,12 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aide.config import Config
 from aide.interfaces import Sandbox
 from aide.registry import find
 from aide.sandboxes import make_sandbox
+from aide.sandboxes.dask import dask_sandbox
 from aide.sandboxes.environment import DEFAULT_PACKAGES
 
 if TYPE_CHECKING:
@@ -29,19 +30,30 @@ def open_sandbox(config: Config, offline: bool, client: Client | None) -> Iterat
     Raises:
         UnavailableError: it cannot be had here; says what to do.
     """
-    sandbox: Sandbox
-    if ":" in config.sandbox:
-        sandbox = find("sandbox", config.sandbox, {})()
-    else:
-        sandbox = make_sandbox(
-            config.sandbox,
-            run_id=secrets.token_hex(4),
-            packages=(*DEFAULT_PACKAGES, *config.packages),
-            image=config.image,
-            python=config.python,
-            offline_author=offline,
-        )
+    sandbox = _open(config, offline, client)
     try:
         yield sandbox
     finally:
         sandbox.close()
+
+
+def _open(config: Config, offline: bool, client: Client | None) -> Sandbox:
+    sandbox: Sandbox
+    if ":" in config.sandbox:
+        sandbox = find("sandbox", config.sandbox, {})()
+        return sandbox
+    target = client or config.dask
+    if target is not None:
+        return dask_sandbox(target, kind=config.sandbox, **_settings(config, offline))
+    return make_sandbox(config.sandbox, **_settings(config, offline))
+
+
+def _settings(config: Config, offline: bool) -> dict[str, Any]:
+    return {
+        "run_id": secrets.token_hex(4),
+        "packages": (*DEFAULT_PACKAGES, *config.packages),
+        "image": config.image,
+        "python": config.python,
+        "offline_author": offline,
+        "warm": config.warm,
+    }

@@ -8,7 +8,7 @@ import os
 import stat
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,13 +17,16 @@ from aide.errors import AideError, SandboxError, StorageError, UnavailableError
 from aide.interfaces import Execution, Job, Limits
 from aide.sandboxes.control import Control, sweep
 from aide.sandboxes.handle import Handle
+from aide.sandboxes.pool import MODULES, Pool
+from aide.sandboxes.seat import Seat
 from aide.sandboxes.seccomp import INSIDE_NAMESPACE, call_filter
 from aide.sandboxes.session import run_job
 from aide.sandboxes.verdict import execution
 
 NOBODY = 65534
-START_SECONDS = 60.0
 INSIDE = "/job"
+AHEAD = "warm"
+"""The name of the job to come that a seat is made ahead for."""
 TMP_SHARE = 4
 """One part in so many of the disk limit is for /tmp, the rest for the program's folder."""
 
@@ -34,17 +37,21 @@ class SupervisedSandbox(ABC):
     Args:
         packages: what a program can import, name to version.
         about: one line for people.
+        warm: False to have `prepare` do nothing.
     """
 
     name = ""
     families: tuple[int, ...] = INSIDE_NAMESPACE
+    modules: Sequence[str] = MODULES
+    """What is loaded ahead."""
 
-    def __init__(self, packages: Mapping[str, str], about: str) -> None:
+    def __init__(self, packages: Mapping[str, str], about: str, warm: bool) -> None:
         self._packages = dict(packages)
         self._about = about
         self._lock = threading.Lock()
         self._running: set[Handle] = set()
         self._cancelled = 0
+        self._warm, self._pool = warm, Pool(self.launch_ahead)
         sweep()
 
     @property
@@ -55,12 +62,35 @@ class SupervisedSandbox(ABC):
         return self._packages
 
     @abstractmethod
-    def launch(self, job: Job, control: Control) -> Handle:
+    def launch(self, job: Job, control: Control, gpus: Sequence[str]) -> Handle:
         """Start a supervisor that will connect to the control's socket.
+
+        Args:
+            job: what it is for; of a seat made ahead only the input folder and the limits.
+            control: where it meets us.
+            gpus: the UUIDs of those that it gets.
 
         Raises:
             SandboxError, UnavailableError: as `Sandbox.run`.
         """
+
+    @contextmanager
+    def gpus(self, count: int, cancelled: Callable[[], bool]) -> Iterator[Sequence[str]]:
+        """The GPUs of one job while it runs.
+
+        Args:
+            count: how many.
+            cancelled: asked while it waits for them; True to give up.
+
+        Raises:
+            SandboxError, UnavailableError: as `Sandbox.run`.
+        """
+        if count:
+            raise UnavailableError(
+                f"GPUs are given to programs by Docker only, not by {self.name}; use --sandbox "
+                "docker, or gpus = 0"
+            )
+        yield ()
 
     def orders(self, job: Job, handle: Handle) -> dict[str, Any]:
         """What the supervisor is told about a job."""
@@ -73,6 +103,7 @@ class SupervisedSandbox(ABC):
             "filter": call_filter(self.families).hex(),
             "sized": [INSIDE, "/tmp"],
             "oom_files": [],
+            "peak_files": [],
         }
 
     def run(self, job: Job) -> Execution:
@@ -80,16 +111,18 @@ class SupervisedSandbox(ABC):
         with self._lock:
             turn = self._cancelled
         try:
-            with Control() as control, self._launched(job, control, turn) as handle:
-                link, pid = control.accept(handle, START_SECONDS)
-                with link:
-                    handle.admit(pid)
-                    run = run_job(job, self.orders(job, handle), link, handle)
+            with (
+                self.gpus(job.limits.gpus, lambda: self._cancelled != turn) as gpus,
+                self._pool.taken(job) as ahead,
+                self._used(ahead or self._launched(job, gpus), job, turn) as seat,
+            ):
+                link = seat.wait()
+                run = run_job(job, self.orders(job, seat.handle), link, seat.handle)
                 if run.report is None:
-                    handle.kill()
+                    seat.handle.kill()
                 if self._cancelled != turn:
                     raise SandboxError(f"job {job.name} was cancelled")
-                return execution(job, run, handle)
+                return execution(job, run, seat.handle)
         except OSError as error:
             if self._cancelled != turn:
                 raise SandboxError(f"job {job.name} was cancelled") from error
@@ -97,23 +130,46 @@ class SupervisedSandbox(ABC):
                 raise StorageError(f"the disk is full: {error}; free some and resume") from error
             raise SandboxError(f"the sandbox of job {job.name} failed: {error}") from error
 
+    def _launched(self, job: Job, gpus: Sequence[str], modules: Sequence[str] = ()) -> Seat:
+        """A seat whose supervisor is coming up."""
+        control = Control(modules)
+        try:
+            return Seat(control, self.launch(job, control, gpus))
+        except BaseException:  # raised again
+            control.close()
+            raise
+
+    def launch_ahead(self, view: Path, limits: Limits) -> Seat:
+        """A seat for a job to come, whose supervisor is coming up.
+
+        Raises:
+            SandboxError, UnavailableError: as `Sandbox.run`.
+        """
+        return self._launched(Job(AHEAD, "", view, {}, view, limits), (), self.modules)
+
     @contextmanager
-    def _launched(self, job: Job, control: Control, turn: int) -> Iterator[Handle]:
-        handle = self.launch(job, control)
+    def _used(self, seat: Seat, job: Job, turn: int) -> Iterator[Seat]:
+        """A seat while a job runs on it, for `cancel` to find."""
         with self._lock:
-            self._running.add(handle)
+            self._running.add(seat.handle)
             late = self._cancelled != turn
         try:
             if late:
                 raise SandboxError(f"job {job.name} was cancelled")
-            yield handle
+            yield seat
         finally:
             with self._lock:
-                self._running.discard(handle)
-            handle.release()
+                self._running.discard(seat.handle)
+            seat.close()
 
     def prepare(self, view: Path, limits: Limits, count: int) -> None:
-        """Nothing to get ready."""
+        if self._warm:
+            self._pool.prepare(view, limits, count)
+
+    @property
+    def pool(self) -> Pool:
+        """The seats made ahead."""
+        return self._pool
 
     def health(self) -> str:
         return ""
@@ -129,6 +185,7 @@ class SupervisedSandbox(ABC):
 
     def close(self) -> None:
         self.cancel()
+        self._pool.close()
 
 
 def environment(limits: Limits, *, home: str, path: str) -> dict[str, str]:
@@ -162,13 +219,13 @@ def _check(job: Job) -> None:
             raise ValueError(f"an output has to be a plain relative path, not {name!r}")
 
 
-def check_readable(folder: Path) -> None:
+def check_readable(folder: Path, user: int) -> None:
     """Make sure that the sandbox's user can read what it is to see.
 
     Raises:
         UnavailableError: some file or folder is closed to others; names it and the remedy.
     """
-    if sandbox_user() == os.getuid():
+    if user == os.getuid():
         return
     for path in (folder, *folder.iterdir()):
         needed = stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0)

@@ -18,6 +18,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from aide.sandboxes.base import (
     check_readable,
     environment,
 )
-from aide.sandboxes.control import SUPERVISOR, Control
+from aide.sandboxes.control import Control
 from aide.sandboxes.environment import Environment
 from aide.sandboxes.handle import Handle
 from aide.sandboxes.local import LocalHandle
@@ -53,6 +54,7 @@ class BubblewrapSandbox(SupervisedSandbox):
     Args:
         python: the solutions' environment.
         cgroups: False to poll memory and processes even where a control group could be made.
+        warm: False to have `prepare` do nothing.
 
     Raises:
         UnavailableError: bubblewrap is missing, or may not make namespaces here.
@@ -60,9 +62,9 @@ class BubblewrapSandbox(SupervisedSandbox):
 
     name = "bubblewrap"
 
-    def __init__(self, python: Environment, *, cgroups: bool = True) -> None:
+    def __init__(self, python: Environment, *, cgroups: bool = True, warm: bool = True) -> None:
         program = find_program()
-        super().__init__(python.packages, "")
+        super().__init__(python.packages, "", warm)
         self._program, self._mirror, self._cgroups = program, mirror(python.python), cgroups
         cgroup.sweep()
         # A true change of user is the stronger way, but inside a container root may not do it.
@@ -90,12 +92,10 @@ class BubblewrapSandbox(SupervisedSandbox):
                 return str(error)
         return "" if done.status == "ok" else done.output[-200:]
 
-    def launch(self, job: Job, control: Control) -> Handle:
+    def launch(self, job: Job, control: Control, gpus: Sequence[str]) -> Handle:
         if self._drops_root:
-            check_readable(job.input)
-        command = bubblewrap_command(
-            self._program, self._mirror, job, control.folder, self._drops_root
-        )
+            check_readable(job.input, NOBODY)
+        command = bubblewrap_command(self._program, self._mirror, job, control, self._drops_root)
         return LocalHandle(command, {}, job.limits, cgroups=self._cgroups)
 
     def orders(self, job: Job, handle: Handle) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class BubblewrapSandbox(SupervisedSandbox):
 
 
 def bubblewrap_command(
-    program: str, shown: Mirror, job: Job, control_folder: Path, drops_root: bool
+    program: str, shown: Mirror, job: Job, control: Control, drops_root: bool
 ) -> list[str]:
     """The command line that starts a supervisor for a job."""
     share = (job.limits.disk_mb << 20) // TMP_SHARE
@@ -131,9 +131,8 @@ def bubblewrap_command(
     command += ["--size", str(SHARED_MB << 20), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]
     command += ["--perms", "0777", "--size", str(room), "--tmpfs", INSIDE]
     command += ["--ro-bind", str(job.input.absolute()), f"{INSIDE}/input"]
-    command += ["--ro-bind", str(control_folder), CONTROL, "--remount-ro", "/", "--chdir", INSIDE]
-    command += [str(shown.python), f"{CONTROL}/{SUPERVISOR}", f"{CONTROL}/socket"]
-    return [*command, str(NOBODY if drops_root else 0)]
+    command += ["--ro-bind", str(control.folder), CONTROL, "--remount-ro", "/", "--chdir", INSIDE]
+    return [*command, str(shown.python), *control.command(CONTROL, NOBODY if drops_root else 0)]
 
 
 def find_program() -> str:

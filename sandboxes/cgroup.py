@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from aide.interfaces import Limits
+from aide.sandboxes import supervisor
 from aide.sandboxes.owner import Owner
 
 ROOT = Path("/sys/fs/cgroup")
@@ -72,8 +73,12 @@ class Cgroup:
 
     def oom_kills(self) -> int:
         file = "memory.events" if self.version == 2 else "memory.oom_control"
-        lines = (self._folders[0] / file).read_text().splitlines()
-        return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+        return supervisor.counted(str(self._folders[0] / file), "oom_kill")
+
+    def peak_kb(self) -> int:
+        """The most memory that it had at once, in KiB; 0 on a kernel that does not keep it."""
+        file = "memory.peak" if self.version == 2 else "memory.max_usage_in_bytes"
+        return supervisor.peak_kb(str(self._folders[0] / file))
 
     def pids(self) -> list[int]:
         found: set[int] = set()

@@ -21,6 +21,7 @@ def make_sandbox(
     image: str = "auto",
     python: Path | None = None,
     offline_author: bool = False,
+    warm: bool = True,
 ) -> Sandbox:
     """The sandbox for a run. The caller closes it.
 
@@ -32,6 +33,7 @@ def make_sandbox(
         image: for docker: an image's name, "mirror" or "auto".
         python: an environment of the user's own instead of one made for the packages.
         offline_author: True if the offline model writes the code.
+        warm: False to start none ahead, whatever `Sandbox.prepare` is told.
 
     Raises:
         ConfigError: there is no such kind.
@@ -43,15 +45,15 @@ def make_sandbox(
     if not sys.platform.startswith("linux"):
         raise UnavailableError("the sandboxes need Linux: run in a virtual machine or on a server")
     if kind == "docker":
-        return _docker(run_id, packages, image, python)
+        return _docker(run_id, packages, image, python, warm)
     if kind == "bubblewrap":
-        return _bubblewrap(packages, python)
+        return _bubblewrap(packages, python, warm)
     if kind == "process":
-        return _process(packages, python)
+        return _process(packages, python, warm)
     problems = []
     attempts: list[Callable[[], Sandbox]] = [
-        lambda: _docker(run_id, packages, image, python),
-        lambda: _bubblewrap(packages, python),
+        lambda: _docker(run_id, packages, image, python, warm),
+        lambda: _bubblewrap(packages, python, warm),
     ]
     for attempt in attempts:
         try:
@@ -61,7 +63,7 @@ def make_sandbox(
         except UnavailableError as error:
             problems.append(str(error))
     if offline_author:
-        return _process(packages, python)
+        return _process(packages, python, warm)
     raise UnavailableError(
         "no sandbox works here: start a Docker engine or install bubblewrap, or name "
         f"'--sandbox process' to run without isolation ({'; '.join(problems)})"
@@ -73,7 +75,9 @@ def probe() -> list[tuple[str, bool, str]]:
     return [_probe_docker(), _probe_bubblewrap(), ("process", True, _process_warning())]
 
 
-def _docker(run_id: str, packages: Sequence[str], image: str, python: Path | None) -> Sandbox:
+def _docker(
+    run_id: str, packages: Sequence[str], image: str, python: Path | None, warm: bool
+) -> Sandbox:
     # Imported here, since the engine's client takes long to load and may not be needed.
     from aide.sandboxes.docker import DockerSandbox
     from aide.sandboxes.engine import Engine
@@ -81,23 +85,24 @@ def _docker(run_id: str, packages: Sequence[str], image: str, python: Path | Non
 
     engine = Engine()
     try:
-        return DockerSandbox(engine, make_image(engine, image, packages, python), run_id)
+        made = make_image(engine, image, packages, python)
+        return DockerSandbox(engine, made, run_id, warm=warm)
     except AideError:
         engine.close()
         raise
 
 
-def _bubblewrap(packages: Sequence[str], python: Path | None) -> Sandbox:
+def _bubblewrap(packages: Sequence[str], python: Path | None, warm: bool) -> Sandbox:
     from aide.sandboxes.bubblewrap import BubblewrapSandbox, find_program
 
     find_program()
-    return BubblewrapSandbox(solution_environment(packages, python=python))
+    return BubblewrapSandbox(solution_environment(packages, python=python), warm=warm)
 
 
-def _process(packages: Sequence[str], python: Path | None) -> Sandbox:
+def _process(packages: Sequence[str], python: Path | None, warm: bool) -> Sandbox:
     from aide.sandboxes.process import ProcessSandbox
 
-    return ProcessSandbox(solution_environment(packages, python=python))
+    return ProcessSandbox(solution_environment(packages, python=python), warm=warm)
 
 
 def _probe_docker() -> tuple[str, bool, str]:

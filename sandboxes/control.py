@@ -8,6 +8,7 @@ import struct
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,7 @@ from aide.sandboxes.handle import Handle
 from aide.sandboxes.owner import Owner
 
 SUPERVISOR, SOCKET = "supervisor.py", "socket"
+PROGRAMS = (SUPERVISOR, "program.py")
 MAX_ADDRESS = 100
 
 
@@ -25,9 +27,13 @@ class Control:
 
     The supervisor connects to the host, never the other way round: the host opens no path that
     the inside could swap. The listener is closed once the supervisor is there.
+
+    Args:
+        modules: what the supervisor is to import before it says that it is ready.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Sequence[str] = ()) -> None:
+        self.modules = tuple(modules)
         self._top = temporary_folder()
         if len(str(self._top)) + len("/control/socket") > MAX_ADDRESS:
             self._top.rmdir()
@@ -36,13 +42,23 @@ class Control:
         self.folder = self._top / "control"
         self.folder.mkdir()
         self.folder.chmod(0o755)
-        program = self.folder / SUPERVISOR
-        program.write_bytes(files("aide.sandboxes").joinpath(SUPERVISOR).read_bytes())
-        program.chmod(0o644)
+        for name in PROGRAMS:
+            program = self.folder / name
+            program.write_bytes(files("aide.sandboxes").joinpath(name).read_bytes())
+            program.chmod(0o644)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._listener.bind(str(self.folder / SOCKET))
         (self.folder / SOCKET).chmod(0o666)
         self._listener.listen(1)
+
+    def command(self, folder: str | Path, uid: int) -> list[str]:
+        """What follows the interpreter on a supervisor's command line.
+
+        Args:
+            folder: where this folder is shown inside.
+            uid: the user to become, 0 to stay as it is.
+        """
+        return [f"{folder}/{SUPERVISOR}", f"{folder}/{SOCKET}", str(uid), *self.modules]
 
     def accept(self, handle: Handle, timeout: float) -> tuple[socket.socket, int]:
         """Wait for the supervisor: its connection, and its process id as the host sees it.
@@ -77,6 +93,10 @@ class Control:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the meeting place. Safe to call twice."""
         self._listener.close()
         shutil.rmtree(self._top, ignore_errors=True)
 

@@ -14,34 +14,43 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from docker.types import LogConfig, Mount, Ulimit
+from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
 from aide.errors import SandboxError
 from aide.interfaces import Job, Limits
 from aide.sandboxes.base import (
     INSIDE,
-    START_SECONDS,
+    NOBODY,
     TMP_SHARE,
     SupervisedSandbox,
     check_readable,
     environment,
     sandbox_user,
 )
-from aide.sandboxes.control import SUPERVISOR, Control
+from aide.sandboxes.control import Control
 from aide.sandboxes.engine import DEADLINE, JOB, OWNER, RUN, Engine, NameTaken
+from aide.sandboxes.gpus import Gpus
 from aide.sandboxes.handle import Handle
+from aide.sandboxes.pool import IDLE_SECONDS
+from aide.sandboxes.seat import START_SECONDS
 
 CONTROL = "/run/aide"
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PERIOD = 100_000
-INODES = 32_768
+INODES, FILES_AND_PROCESSES = 32_768, 4096
 SHARED_MB = 64
 NAME_TRIES = 20
+PEAK_FILES = (
+    "/sys/fs/cgroup/memory.peak",
+    "/sys/fs/cgroup/memory/memory.max_usage_in_bytes",
+)
 OOM_FILES = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 
 
@@ -104,6 +113,7 @@ class DockerSandbox(SupervisedSandbox):
         engine: the engine; closed with the sandbox.
         image: the image.
         run_id: names the containers, with the job.
+        warm: False to have `prepare` do nothing.
 
     Raises:
         SandboxError: the engine failed while left-over containers were looked for.
@@ -111,19 +121,21 @@ class DockerSandbox(SupervisedSandbox):
 
     name = "docker"
 
-    def __init__(self, engine: Engine, image: Image, run_id: str) -> None:
-        super().__init__(
-            image.packages, f"docker {engine.version}, {image.about}: namespaces, cgroups, seccomp"
-        )
+    def __init__(self, engine: Engine, image: Image, run_id: str, *, warm: bool = True) -> None:
+        about = f"{engine.name} {engine.version}, {image.about}: namespaces, cgroups, seccomp"
+        super().__init__(image.packages, about, warm)
+        self._podman = engine.name == "podman"
+        # A rootless engine's root is the user that it runs as; nobody inside is nobody outside.
+        self._user = NOBODY if engine.rootless else sandbox_user()
         self._engine, self._image, self._run_id = engine, image, run_id
         self._attempts: dict[str, int] = {}
         self._naming = threading.Lock()
         self._closed = False
         engine.reap()
 
-    def launch(self, job: Job, control: Control) -> Handle:
-        check_readable(job.input)
-        options = self._options(job, control)
+    def launch(self, job: Job, control: Control, gpus: Sequence[str]) -> Handle:
+        check_readable(job.input, self._user)
+        options = self._options(job, control, gpus)
         for _ in range(NAME_TRIES):
             try:
                 name = self._container_name(job.name)
@@ -135,7 +147,23 @@ class DockerSandbox(SupervisedSandbox):
         raise SandboxError(f"{NAME_TRIES} container names for job {job.name} are all taken")
 
     def orders(self, job: Job, handle: Handle) -> dict[str, Any]:
-        return {**super().orders(job, handle), "oom_files": OOM_FILES}
+        files = {"oom_files": OOM_FILES, "peak_files": PEAK_FILES}
+        return {**super().orders(job, handle), **files}
+
+    @contextmanager
+    def gpus(self, count: int, cancelled: Callable[[], bool]) -> Iterator[Sequence[str]]:
+        if not count:
+            yield ()
+            return
+        with self._gpus.lease(count, cancelled) as uuids:
+            yield uuids
+
+    @cached_property
+    def _gpus(self) -> Gpus:
+        return Gpus.find()
+
+    def health(self) -> str:
+        return self._engine.health()
 
     def close(self) -> None:
         super().close()
@@ -150,13 +178,13 @@ class DockerSandbox(SupervisedSandbox):
             attempt = self._attempts[job] = self._attempts.get(job, 0) + 1
         return f"aide-{self._run_id}-{job}-{attempt}"
 
-    def _options(self, job: Job, control: Control) -> dict[str, Any]:
+    def _options(self, job: Job, control: Control, gpus: Sequence[str]) -> dict[str, Any]:
         """Everything that the engine is told, as docker-py names it."""
-        limits, user = job.limits, sandbox_user()
-        deadline = int(time.time() + 2 * START_SECONDS + limits.seconds) + 300
+        limits, user = job.limits, self._user
+        deadline = int(time.time() + 2 * START_SECONDS + IDLE_SECONDS + limits.seconds) + 300
         memory = f"{limits.memory_mb}m"
         return {
-            "command": [self._image.python, f"{CONTROL}/{SUPERVISOR}", f"{CONTROL}/socket", "0"],
+            "command": [self._image.python, *control.command(CONTROL, 0)],
             "entrypoint": [],
             "user": f"{user}:{user}",
             "working_dir": INSIDE,
@@ -176,10 +204,11 @@ class DockerSandbox(SupervisedSandbox):
             "restart_policy": {"Name": "no"},
             "mem_limit": memory,
             "memswap_limit": memory,
+            "device_requests": _requests(gpus),
             "cpu_period": PERIOD,
             "cpu_quota": max(1000, int(limits.cpus * PERIOD)),
             "pids_limit": limits.pids + 1,
-            "ulimits": [Ulimit(name="core", soft=0, hard=0)],
+            "ulimits": self._ulimits(),
             "shm_size": f"{SHARED_MB}m",
             "tmpfs": self._tmpfs(limits, user),
             "mounts": self._mounts(job, control),
@@ -189,12 +218,24 @@ class DockerSandbox(SupervisedSandbox):
 
     def _tmpfs(self, limits: Limits, user: int) -> dict[str, str]:
         share = limits.disk_mb * 1024 // TMP_SHARE
-        base = f"rw,exec,nosuid,nodev,nr_inodes={INODES},uid={user},gid={user}"
+        own, hidden, closed = f"nr_inodes={INODES},uid={user},gid={user}", "ro", {}
+        if self._podman:
+            # It knows neither owners nor a number of files here, copies what is hidden, and has
+            # writable folders without a size of its own.
+            own, hidden = "notmpcopyup", "ro,notmpcopyup"
+            closed = dict.fromkeys(("/run", "/var/tmp"), "rw,notmpcopyup,size=64k,mode=755")
         return {
-            INSIDE: f"{base},mode=755,size={limits.disk_mb * 1024 - share}k",
-            "/tmp": f"{base},mode=1777,size={share}k",
-            **dict.fromkeys(self._image.hidden, "ro,size=4k,mode=755"),
+            INSIDE: f"rw,exec,nosuid,nodev,{own},mode=777,size={limits.disk_mb * 1024 - share}k",
+            "/tmp": f"rw,exec,nosuid,nodev,{own},mode=1777,size={share}k",
+            **dict.fromkeys(self._image.hidden, f"{hidden},size=4k,mode=755"),
+            **closed,
         }
+
+    def _ulimits(self) -> list[Any]:
+        # Left to itself, Podman asks for more than a host in a container may give.
+        own = {"nofile": FILES_AND_PROCESSES, "nproc": FILES_AND_PROCESSES} if self._podman else {}
+        limits = {"core": 0, **own}
+        return [Ulimit(name=name, soft=value, hard=value) for name, value in limits.items()]
 
     def _mounts(self, job: Job, control: Control) -> list[Any]:
         shown = {
@@ -206,3 +247,8 @@ class DockerSandbox(SupervisedSandbox):
             Mount(target=target, source=str(source), type="bind", read_only=True)
             for target, source in shown.items()
         ]
+
+
+def _requests(gpus: Sequence[str]) -> list[Any]:
+    """What the engine is asked for by way of devices."""
+    return [DeviceRequest(device_ids=list(gpus), capabilities=[["gpu"]])] if gpus else []

@@ -1,10 +1,13 @@
-"""All talk with a Docker engine: calls with a time-out, errors as ours, left-overs reaped."""
+"""All talk with a Docker engine: calls with a time-out, errors as ours, left-overs reaped.
+
+Podman's service is one too, and so are rootless engines, if they keep the limits of a container.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -14,21 +17,26 @@ from typing import Any, TypeVar
 
 import docker
 import docker.errors
-import requests
+from docker.utils import kwargs_from_env
 
 from aide.errors import SandboxError, UnavailableError
+from aide.sandboxes.address import address, knock
 from aide.sandboxes.owner import Owner
 
 RUN, JOB, OWNER, DEADLINE = "aide.run", "aide.job", "aide.owner", "aide.deadline"
-SYSTEM_SOCKET = "/var/run/docker.sock"
+NEEDED = {"MemoryLimit": "memory", "PidsLimit": "processes"}
+NO_DEVICE = ("could not select device driver", "nvidia-container-cli")
 PING_SECONDS = 3
+HELLO_SECONDS = 20  # Podman looks up packages for its account of itself
 CALL_SECONDS = 60
 REGISTRY_SECONDS = 5
 BUILD_SECONDS = 1800
 AT_ONCE = 2
+ADDRESSES = 4
+"""The client keeps idle connections for so many of its addresses; each container has its own."""
 REMOVE_SECONDS = 30.0
 REMOVE_CALL_SECONDS = 10
-FAULTS = (docker.errors.DockerException, requests.RequestException)
+FAULTS = (docker.errors.DockerException, OSError)  # those of requests are OSErrors
 
 T = TypeVar("T")
 
@@ -36,31 +44,64 @@ T = TypeVar("T")
 class Engine:
     """A connection to the engine that the environment names, by default the local one.
 
+    Attributes:
+        address: where it listens.
+        name: "docker" or "podman".
+        version: its version.
+        rootless: True if it runs as a user: then that user is root inside, and all others are
+            nobody of this machine.
+
     Raises:
-        UnavailableError: no engine answers.
+        UnavailableError: no engine answers, or the one that does keeps no limits.
     """
 
     def __init__(self) -> None:
-        self.address = _address()
+        self.address, self._api = address(), "auto"
         try:
-            _knock(self.address)
-            asker = self._client(PING_SECONDS)
-            self.version = str(asker.version()["Version"])
-            asker.close()
+            knock(self.address)
+            with contextlib.closing(self._client(HELLO_SECONDS)) as asker:
+                self._api, info = asker.api.api_version, asker.info()
             self.client = self._client(CALL_SECONDS)
             self._remover = self._client(REMOVE_CALL_SECONDS)
-        except (*FAULTS, OSError) as error:
+        except FAULTS as error:
             raise UnavailableError(
                 f"no Docker engine answers at {self.address}; "
                 "start it, or use --sandbox bubblewrap"
             ) from error
+        self.version = str(info["ServerVersion"])
+        self.name = "podman" if "BuildahVersion" in info else "docker"
+        self.rootless = is_rootless(info)
+        self._check_limits(info)
         self.me = Owner.me()
         self._slots = threading.BoundedSemaphore(AT_ONCE)
         self._removals = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="aide-remove")
 
     def _client(self, timeout: int) -> Any:
-        settings = {**os.environ, "DOCKER_HOST": self.address}
-        return docker.from_env(timeout=timeout, environment=settings)
+        settings = kwargs_from_env(environment={**os.environ, "DOCKER_HOST": self.address})
+        return docker.DockerClient(
+            **settings, timeout=timeout, version=self._api, num_pools=ADDRESSES
+        )
+
+    def _check_limits(self, info: dict[str, Any]) -> None:
+        unkept = unkept_limits(info)
+        if unkept:
+            self.client.close()
+            self._remover.close()
+            raise UnavailableError(
+                f"the engine at {self.address} does not limit {' and '.join(unkept)}, as a "
+                "rootless one without cgroup version 2; start one that does, or use --sandbox "
+                "bubblewrap"
+            )
+
+    def health(self) -> str:
+        """Why it takes no calls now, or ""; within a few seconds."""
+        try:
+            knock(self.address)
+            with contextlib.closing(self._client(PING_SECONDS)) as asker:
+                asker.ping()
+        except FAULTS:
+            return f"no engine answers at {self.address}"
+        return ""
 
     def start(self, image: str, name: str, options: dict[str, Any]) -> Any:
         """Create and start a container; one that cannot be started is removed.
@@ -71,12 +112,13 @@ class Engine:
         """
         with self._slots:
             try:
+                knock(self.address)
                 container = self.client.containers.create(image, name=name, **options)
-            except docker.errors.APIError as error:
-                if error.status_code == 409:
-                    raise NameTaken(f"the container name {name} is taken") from error
-                raise _translated(error) from error
             except FAULTS as error:
+                if getattr(error, "status_code", None) == 409:
+                    raise NameTaken(f"the container name {name} is taken") from error
+                # One that was cut off, as by a restart, may have made it all the same.
+                self.remove(name)
                 raise _translated(error) from error
             try:
                 container.start()
@@ -92,6 +134,7 @@ class Engine:
             SandboxError: the engine failed.
         """
         try:
+            knock(self.address)
             return dict(self.client.api.inspect_container(container.id)["State"])
         except docker.errors.NotFound:
             return {}
@@ -108,9 +151,11 @@ class Engine:
     def kill(self, container: Any) -> None:
         """End a container at once; one that has ended or is gone is left alone."""
         try:
+            knock(self.address)
             container.kill()
         except docker.errors.APIError as error:
-            if error.status_code not in (404, 409):
+            # Podman answers 500 where Docker answers 409.
+            if error.status_code not in (404, 409) and self.state(container).get("Running"):
                 raise _translated(error) from error
         except FAULTS as error:
             raise _translated(error) from error
@@ -126,6 +171,7 @@ class Engine:
         deadline = time.monotonic() + REMOVE_SECONDS
         while time.monotonic() < deadline:
             try:
+                knock(self.address)
                 self._remover.api.remove_container(container_id, force=True, v=True)
                 return
             except docker.errors.APIError as error:
@@ -138,11 +184,15 @@ class Engine:
                 time.sleep(0.3)
 
     def reap(self) -> int:
-        """Remove the containers whose owner is dead or whose deadline is over; how many.
+        """Remove the containers whose owner is dead; how many.
+
+        The deadline decides where an owner cannot be looked up, as one of another machine: where
+        it can be, a clock that jumps must not end a living run.
 
         In the background: a container that the engine cannot remove must not keep a run waiting.
         """
         try:
+            knock(self.address)
             found = self.client.api.containers(all=True, filters={"label": OWNER})
         except FAULTS as error:
             raise _translated(error) from error
@@ -153,9 +203,10 @@ class Engine:
 
     def _is_left_over(self, labels: dict[str, str]) -> bool:
         owner = Owner.parse(labels.get(OWNER, ""))
+        if owner is None or owner.is_comparable(self.me):
+            return owner is not None and owner.is_dead(self.me)
         deadline = labels.get(DEADLINE, "")
-        expired = deadline.isdigit() and time.time() > int(deadline)
-        return owner is not None and (owner.is_dead(self.me) or expired)
+        return deadline.isdigit() and time.time() > int(deadline)
 
     def reaches(self, image: str) -> bool:
         """True if an image's registry answers the engine, within a few seconds."""
@@ -183,6 +234,7 @@ class Engine:
     def ask(self, call: Callable[[], T]) -> T:
         """Make any other call of the client, with its errors as ours."""
         try:
+            knock(self.address)
             return call()
         except FAULTS as error:
             raise _translated(error) from error
@@ -198,20 +250,17 @@ class NameTaken(SandboxError):
     """Another container has the name."""
 
 
-def _address() -> str:
-    """What the environment names, else the system's socket, else that of a rootless engine."""
-    named, own = os.environ.get("DOCKER_HOST"), os.environ.get("XDG_RUNTIME_DIR", "")
-    if named or Path(SYSTEM_SOCKET).exists() or not Path(own, "docker.sock").exists():
-        return named or f"unix://{SYSTEM_SOCKET}"
-    return f"unix://{own}/docker.sock"
+def is_rootless(info: dict[str, Any]) -> bool:
+    """True of an engine that runs as a user, by its own account; the two kinds word it apart."""
+    return bool(info.get("Rootless")) or "name=rootless" in (info.get("SecurityOptions") or ())
 
 
-def _knock(address: str) -> None:
-    """Fail early on a socket that nobody listens on: the client would leave its end open."""
-    if address.startswith("unix://"):
-        with socket.socket(socket.AF_UNIX) as link:
-            link.settimeout(PING_SECONDS)
-            link.connect(address.removeprefix("unix://"))
+def unkept_limits(info: dict[str, Any]) -> list[str]:
+    """The needed limits that an engine, by its own account, does not keep."""
+    if is_rootless(info) and str(info.get("CgroupVersion")) == "1":
+        # Podman says of itself that it keeps them even here, where it cannot.
+        return list(NEEDED.values())
+    return [limit for key, limit in NEEDED.items() if info.get(key) is False]
 
 
 def _translated(error: Exception) -> SandboxError | UnavailableError:
@@ -220,6 +269,6 @@ def _translated(error: Exception) -> SandboxError | UnavailableError:
     text = str(getattr(error, "explanation", None) or error).strip()
     if text.startswith("{"):
         text = str(json.loads(text).get("message", text))
-    if status is not None and 400 <= status < 500:
+    if (status is not None and 400 <= status < 500) or any(word in text for word in NO_DEVICE):
         return UnavailableError(f"the Docker engine refuses to run the sandbox: {text}")
     return SandboxError(f"the Docker engine failed: {text}")

@@ -32,6 +32,10 @@ class Handle(ABC):
         """How many of its processes the kernel has killed for want of memory."""
         return 0
 
+    def peak_kb(self) -> int:
+        """The most memory that all its processes had at once, in KiB; 0 where it is not known."""
+        return 0
+
     def last_words(self) -> str:
         """After its end: what is known of it, for a message."""
         return ""

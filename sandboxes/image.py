@@ -59,9 +59,9 @@ def _mirrored(engine: Engine, packages: Sequence[str], python: Path | None, abou
     data = image_tar()
     tag = f"{MIRROR}:{hashlib.sha256(data).hexdigest()[:12]}"
     if not _exists(engine, tag):
-        repository, _, version = tag.partition(":")
         client = engine.client.api
-        engine.ask(lambda: client.import_image_from_data(data, repository=repository, tag=version))
+        # Podman's engine heeds a tag only here.
+        engine.ask(lambda: client.import_image_from_data(data, repository=tag))
     return Image(
         tag,
         str(shown.python),

@@ -75,6 +75,9 @@ class LocalHandle(Handle):
     def oom_kills(self) -> int:
         return 0 if self.cgroup is None else self.cgroup.oom_kills()
 
+    def peak_kb(self) -> int:
+        return 0 if self.cgroup is None else self.cgroup.peak_kb()
+
     def kill(self) -> None:
         self._process.kill()
         if self.cgroup is not None:

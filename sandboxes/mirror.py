@@ -70,7 +70,9 @@ def image_tar() -> bytes:
         # A link /sbin into the bound /usr would hide the engine's init, so it is a folder.
         for name in ("usr", "etc", "proc", "sys", "dev", "sbin", "var", "run", "job", "tmp"):
             entry = tarfile.TarInfo(name)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o1777 if name == "tmp" else 0o755
+            # What is mounted over them later may take their mode on.
+            mode = {"tmp": 0o1777, "job": 0o777}.get(name, 0o755)
+            entry.type, entry.mode = tarfile.DIRTYPE, mode
             tar.addfile(entry)
         for name in TOP:
             top, entry = Path("/", name), tarfile.TarInfo(name)

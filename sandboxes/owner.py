@@ -53,10 +53,13 @@ class Owner:
     def __str__(self) -> str:
         return f"{self.pid}:{self.start}:{self.boot}:{self.namespace}"
 
+    def is_comparable(self, me: Owner) -> bool:
+        """True if its number means something here: of the same boot and namespace."""
+        return (self.boot, self.namespace) == (me.boot, me.namespace)
+
     def is_dead(self, me: Owner) -> bool:
         """True if it is known to be dead. A process of another machine or namespace never is."""
-        comparable = (self.boot, self.namespace) == (me.boot, me.namespace)
-        return comparable and started(self.pid) != self.start
+        return self.is_comparable(me) and started(self.pid) != self.start
 
 
 def started(pid: int) -> str:

@@ -19,6 +19,7 @@ import os
 import re
 import shutil
 import signal
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from typing import Any
 from aide.interfaces import Execution, Job
 from aide.sandboxes import cgroup
 from aide.sandboxes.base import INSIDE, SupervisedSandbox, environment
-from aide.sandboxes.control import SUPERVISOR, Control, remove_tree, temporary_folder
+from aide.sandboxes.control import Control, remove_tree, temporary_folder
 from aide.sandboxes.environment import Environment
 from aide.sandboxes.handle import Handle
 from aide.sandboxes.local import LocalHandle
@@ -55,7 +56,7 @@ class ProcessHandle(LocalHandle):
         self._copy(job.input)
         home, path = str(self._top / "tmp"), f"{python.parent}:/usr/bin:/bin"
         super().__init__(
-            [str(python), str(control.folder / SUPERVISOR), str(control.folder / "socket"), "0"],
+            [str(python), *control.command(control.folder, 0)],
             {**environment(job.limits, home=home, path=path), "TMPDIR": home},
             job.limits,
             watched=(self.folder, self._top / "tmp"),
@@ -82,13 +83,14 @@ class ProcessSandbox(SupervisedSandbox):
     Args:
         python: the solutions' environment.
         cgroups: False to poll memory and processes even where a control group could be made.
+        warm: False to have `prepare` do nothing.
     """
 
     name = "process"
     families = LOCAL_ONLY
 
-    def __init__(self, python: Environment, *, cgroups: bool = True) -> None:
-        super().__init__(python.packages, ABOUT)
+    def __init__(self, python: Environment, *, cgroups: bool = True, warm: bool = True) -> None:
+        super().__init__(python.packages, ABOUT, warm)
         self._python, self._cgroups = python.python, cgroups
         cgroup.sweep()
 
@@ -97,7 +99,7 @@ class ProcessSandbox(SupervisedSandbox):
         # The folder's random name would make the output of equal runs differ.
         return replace(done, output=TEMPORARY.sub(INSIDE, done.output))
 
-    def launch(self, job: Job, control: Control) -> Handle:
+    def launch(self, job: Job, control: Control, gpus: Sequence[str]) -> Handle:
         return ProcessHandle(self._python, job, control, self._cgroups)
 
     def orders(self, job: Job, handle: Handle) -> dict[str, Any]:

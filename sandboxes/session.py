@@ -40,6 +40,7 @@ class Report:
         code: the wait status as an exit code, or minus a signal; None if unknown.
         cpu: seconds of processor time of all its processes.
         maxrss_kb: the largest resident size of one of its processes.
+        peak_kb: the most that all of them had at once, where a control group knows; else 0.
         oom: processes killed by the kernel for want of memory.
         disk_full: True if one of its size-limited folders has no room left.
     """
@@ -50,6 +51,7 @@ class Report:
     maxrss_kb: int = 0
     oom: int = 0
     disk_full: bool = False
+    peak_kb: int = 0
 
 
 @dataclass(slots=True)
@@ -185,6 +187,7 @@ def _receive(link: socket.socket) -> Report | None:
             int(said["maxrss_kb"]),
             int(said["oom"]),
             bool(said["disk_full"]),
+            int(said.get("peak_kb", 0)),
         )
     except (ValueError, KeyError, TypeError) as error:
         raise SandboxError("the sandbox sent a report that is not as agreed") from error

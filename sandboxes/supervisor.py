@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import importlib
 import json
 import os
 import resource
@@ -22,11 +23,10 @@ import stat
 import struct
 import sys
 import time
-import types
 from pathlib import Path
 from typing import Any
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP = 1, 4, 22
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 IGNORED = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGTSTP")
 CLEAN_UP_SECONDS = 1.5
@@ -37,9 +37,9 @@ REASONS[errno.ENXIO] = "not a regular file"  # what opening a socket gives
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-def control(option: int, value: int, pointer: Any = None) -> None:
+def control(option: int, value: int) -> None:
     """prctl(2); what an old kernel does not know is left out."""
-    LIBC.prctl(option, ctypes.c_ulong(value), pointer, 0, 0)
+    LIBC.prctl(option, ctypes.c_ulong(value), None, 0, 0)
 
 
 def become(uid: int) -> None:
@@ -48,65 +48,6 @@ def become(uid: int) -> None:
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     control(PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
-def drop_capabilities() -> None:
-    """Without them, even user 0 has to keep to the modes of files."""
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)
-    LIBC.capset(header, (ctypes.c_uint32 * 6)())
-
-
-def filter_calls(program: bytes) -> None:
-    """Install a filter of system calls, an array of `struct sock_filter`, for good."""
-    code = ctypes.create_string_buffer(program, len(program))
-    head = struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(code))
-    control(PR_SET_SECCOMP, 2, ctypes.create_string_buffer(head, len(head)))
-
-
-def limit(orders: dict[str, Any]) -> None:
-    for name, value in orders["rlimits"].items():
-        number = getattr(resource, name)
-        hard = resource.getrlimit(number)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(number, (value, value))
-    # Where memory runs out, the kernel is to pick the program, never its supervisor.
-    with contextlib.suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
-
-
-def become_program(orders: dict[str, Any], output: int) -> None:
-    """In the forked child: its own session, output and limits, and nothing of the supervisor's."""
-    signal.set_wakeup_fd(-1)
-    for name in ("SIGCHLD", *IGNORED):
-        signal.signal(getattr(signal, name), signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    os.setsid()
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.closerange(3, 256)
-    control(PR_SET_DUMPABLE, 1)
-    limit(orders)
-    drop_capabilities()
-    filter_calls(bytes.fromhex(orders["filter"]))
-
-
-def show_error(kind: type[BaseException], error: BaseException, trace: Any) -> None:
-    """A traceback of the program's own frames."""
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next
-    sys.__excepthook__(kind, error.with_traceback(trace), trace)
-
-
-def execute(path: str) -> None:
-    """Run a file as `python path` does: as `__main__`, importable by its worker processes."""
-    # This module has to outlive the exchange, or its globals go while it runs.
-    _kept, main = sys.modules["__main__"], types.ModuleType("__main__")
-    main.__file__ = path
-    sys.modules["__main__"] = main
-    sys.argv, sys.path[0] = [path], str(Path(path).parent)
-    sys.excepthook = show_error
-    exec(compile(Path(path).read_bytes(), path, "exec", dont_inherit=True), main.__dict__)
 
 
 def lay_out(folder: str, program: int) -> None:
@@ -228,30 +169,42 @@ def write(pipe: int, data: bytes) -> None:
         view = view[os.write(pipe, view) :]
 
 
+def counted(path: str, *names: str) -> int:
+    """The sum of some lines of a control group's file; 0 if there is none."""
+    with contextlib.suppress(OSError):
+        lines = [line.split() for line in Path(path).read_text().splitlines()]
+        return sum(int(line[1]) for line in lines if line[0] in names)
+    return 0
+
+
+def peak_kb(path: str) -> int:
+    """The most memory that a control group had, in KiB, without files that are merely cached."""
+    with contextlib.suppress(OSError):
+        cached = counted(str(Path(path).with_name("memory.stat")), "active_file", "inactive_file")
+        return max(0, int(Path(path).read_text()) - cached) >> 10
+    return 0
+
+
 def report(why: str, status: int | None, orders: dict[str, Any]) -> bytes:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     full = False
     for folder in orders["sized"]:
         left = os.statvfs(folder)
         full = full or left.f_bavail * left.f_frsize < 1 << 16 or left.f_favail == 0
-    oom = 0
-    for path in orders["oom_files"]:
-        with contextlib.suppress(OSError):
-            lines = Path(path).read_text().splitlines()
-            oom += sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
     said = {
         "why": why,
         "code": None if status is None else os.waitstatus_to_exitcode(status),
         "cpu": used.ru_utime + used.ru_stime,
         "maxrss_kb": used.ru_maxrss,
-        "oom": oom,
+        "oom": sum(counted(path, "oom_kill") for path in orders["oom_files"]),
         "disk_full": full,
+        "peak_kb": max([0, *map(peak_kb, orders["peak_files"])]),
     }
     return json.dumps(said).encode()
 
 
 def arrive(address: str, uid: int) -> socket.socket:
-    """Connect to the host, close this process to the program to come, say that it is ready."""
+    """Connect to the host, and close this process to the program to come."""
     link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     link.connect(address)
     if uid:
@@ -261,28 +214,33 @@ def arrive(address: str, uid: int) -> socket.socket:
     control(PR_SET_DUMPABLE, 0)  # otherwise the program could trace its supervisor
     control(PR_SET_CHILD_SUBREAPER, 1)
     control(PR_SET_NO_NEW_PRIVS, 1)
-    link.send(b"ready")
     return link
 
 
-def main(address: str, uid: int) -> None:
+def main(address: str, uid: int, modules: list[str]) -> None:
     """Serve one job. Returns in the forked child only, after the program's last line."""
+    # Shown inside it is a file beside this one, in no package.
+    program = importlib.import_module("program")
     link = arrive(address, uid)
+    if modules:
+        program.load(modules)
+    link.send(b"ready")
     message, descriptors, _, _ = socket.recv_fds(link, 1 << 16, 3)
     if not message:
         os._exit(0)
-    orders, (program, output, files) = json.loads(message), descriptors
-    lay_out(orders["folder"], program)
+    orders, (text, output, files) = json.loads(message), descriptors
+    lay_out(orders["folder"], text)
     wake, waker = os.pipe()
     os.set_blocking(waker, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-    child = os.fork()
+    child = program.fork()
     if child == 0:
         # Its number will be in use again; this object must not close it a second time.
         link.close()
-        become_program(orders, output)
-        return execute(orders["folder"] + "/solution.py")
+        program.become(orders, output, IGNORED)
+        program.execute(orders["folder"] + "/solution.py")
+        return
     os.close(output)
     why, status = supervise(child, orders["seconds"], link, wake)
     status = end_all(child, status)
@@ -294,4 +252,4 @@ def main(address: str, uid: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3:])

@@ -18,6 +18,8 @@ MAX_REASON = 1000
 class Transfer:
     """Parses the stream of outputs and writes the files, each at once when it is complete.
 
+    A file that counts as there is on the disk: what is recorded later may speak of it.
+
     Args:
         outputs: what was asked for, in order: name to the most bytes.
         collect: the host folder to put them into, by their last name; made if missing.
@@ -87,9 +89,10 @@ class Transfer:
         if refused:
             self.refused[name] = refused
         else:
-            self._close()
+            self._close(durable=True)
             target = self._collect / Path(name).name
             self._partial(name).replace(target)
+            _sync(self._collect)
             self.files[name] = target
         return True
 
@@ -97,19 +100,39 @@ class Transfer:
         return self._collect / f".{Path(name).name}.part"
 
     def _open(self, path: Path) -> None:
-        self._collect.mkdir(parents=True, exist_ok=True)
+        _make(self._collect)
         path.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         self._file = os.fdopen(os.open(path, flags, 0o600), "wb")
         os.fchmod(self._file.fileno(), 0o644)
 
-    def _close(self) -> None:
+    def _close(self, durable: bool = False) -> None:
         if self._file is not None:
-            self._file.close()
-            self._file = None
+            with self._file as file:
+                self._file = None
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
 
     def discard(self) -> None:
         """Drop a file that is not complete."""
         if self._file is not None:
             self._close()
             self._partial(self._expected[0][0]).unlink(missing_ok=True)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder, and those above it, for good."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        _sync(folder.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Have the entries of a folder on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

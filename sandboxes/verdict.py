@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from contextlib import suppress
 from typing import Literal
 
 from aide.errors import SandboxError
@@ -26,7 +27,10 @@ def execution(job: Job, run: Run, handle: Handle) -> Execution:
         return _unreported(job, run, handle)
     if not run.transfer.complete:
         raise SandboxError(f"job {job.name} ended before its outputs were handed over")
-    oom = max(report.oom, handle.oom_kills())
+    oom = report.oom
+    # An engine that is away has no part in a run that has reported.
+    with suppress(SandboxError):
+        oom = max(oom, handle.oom_kills())
     status, code, number = _status(report, oom)
     flags = []
     if run.output.truncated:
@@ -46,7 +50,7 @@ def execution(job: Job, run: Run, handle: Handle) -> Execution:
         output_bytes=run.output.total,
         seconds=run.seconds,
         cpu_seconds=report.cpu,
-        peak_mb=report.maxrss_kb / 1024,
+        peak_mb=max(report.maxrss_kb, report.peak_kb, handle.peak_kb()) / 1024,
         files=run.transfer.files,
         refused=run.transfer.refused,
         flags=tuple(flags),
@@ -85,7 +89,7 @@ def _unreported(job: Job, run: Run, handle: Handle) -> Execution:
         output_bytes=run.output.total,
         seconds=run.seconds,
         cpu_seconds=0.0,
-        peak_mb=0.0,
+        peak_mb=handle.peak_kb() / 1024,
         refused=dict.fromkeys(job.outputs, "missing"),
         flags=("output-truncated",) if run.output.truncated else (),
     )

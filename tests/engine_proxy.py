@@ -1,4 +1,4 @@
-"""A Docker engine that hangs in its removals: everything else goes through to the real one."""
+"""A Docker engine that can go away, or hang in its removals: the rest goes to the real one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Connection(http.client.HTTPConnection):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: StuckEngine
+    server: EngineProxy
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -35,11 +35,13 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_POST = do_GET
 
     def do_DELETE(self) -> None:
+        if not isinstance(self.server, StuckEngine):
+            return self.do_GET()
         self.server.removals += 1
         if self.server.removals == 1:
             self.server.closing.wait(60)
         fault = json.dumps({"message": "removal of container x is already in progress"})
-        self._answer(409, fault.encode(), "application/json")
+        return self._answer(409, fault.encode(), "application/json")
 
     def _answer(self, status: int, body: bytes, kind: str) -> None:
         self.send_response(status)
@@ -55,14 +57,13 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-class StuckEngine(socketserver.ThreadingUnixStreamServer):
-    """Listens on a socket: the first removal hangs, each later one is "in progress"."""
+class EngineProxy(socketserver.ThreadingUnixStreamServer):
+    """Listens on a socket until it is closed; then nobody does."""
 
     daemon_threads = True
 
     def __init__(self, path: Path) -> None:
         super().__init__(str(path), _Handler)
-        self.removals = 0
         self.closing = threading.Event()
         self.url = f"unix://{path}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
@@ -74,3 +75,9 @@ class StuckEngine(socketserver.ThreadingUnixStreamServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that has given up is what this server is for."""
+
+
+class StuckEngine(EngineProxy):
+    """The first removal hangs, each later one is "in progress"."""
+
+    removals = 0

@@ -10,6 +10,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +20,9 @@ import pytest
 
 from aide.errors import AideError, ConfigError, SandboxError, UnavailableError
 from aide.interfaces import Sandbox
-from aide.sandboxes import make_sandbox, probe
+from aide.sandboxes import make_sandbox
 from aide.sandboxes.engine import DEADLINE, JOB, OWNER, RUN, Engine
-from aide.sandboxes.owner import Owner
+from aide.sandboxes.owner import Owner, started
 from tests.engine_proxy import StuckEngine
 from tests.sandbox_fixtures import KINDS, Bench, alive, python, start
 
@@ -62,11 +64,11 @@ def client() -> Iterator[Any]:
 
 def leftovers(pid: int) -> list[str]:
     """What a host process has left in the folder for temporary files and among control groups."""
-    places = (Path(tempfile.gettempdir()), *Path("/sys/fs/cgroup").glob("*"))
+    temporary = tempfile.gettempdir()
+    found = list(Path(temporary).iterdir())
     # Not pathlib: what other tests remove meanwhile must not end the search.
-    found = (
-        Path(top, name) for place in places for top, names, _ in os.walk(place) for name in names
-    )
+    for top, names, _ in os.walk("/sys/fs/cgroup"):
+        found += [Path(top, name) for name in names]
     return [str(path) for path in found if path.name.startswith(f"aide-{pid}.")]
 
 
@@ -100,11 +102,14 @@ def test_only_dead_owners_containers_are_reaped(client: Any, python: Path) -> No
     start("docker", python).close()
     image = next(tag for i in client.images.list("aide-mirror") for tag in i.tags)
     me = Owner.me()
+    parent = replace(me, pid=os.getppid(), start=started(os.getppid()))
     later, past = str(int(time.time()) + 600), str(int(time.time()) - 1)
     gone = f"999999999:1:{me.boot}:{me.namespace}"
     elsewhere = f"{me.pid}:{me.start}:another-boot:1"
     cases = {
         "mine": ({OWNER: str(me), DEADLINE: later}, True),
+        "mine, after a jump of the clock": ({OWNER: str(me), DEADLINE: past}, True),
+        "of my parent, the same": ({OWNER: str(parent), DEADLINE: past}, True),
         "of nobody": ({"something": "else"}, True),
         "of a strange label": ({OWNER: "who knows", DEADLINE: past}, True),
         "of another machine": ({OWNER: elsewhere, DEADLINE: later}, True),
@@ -125,10 +130,8 @@ def test_only_dead_owners_containers_are_reaped(client: Any, python: Path) -> No
         for container in client.containers.list(all=True, filters={"label": f"{JOB}=test"}):
             container.remove(force=True)
         for container in made.values():
-            try:
+            with suppress(docker.errors.NotFound):
                 container.remove(force=True)
-            except docker.errors.NotFound:
-                continue
 
 
 @pytest.mark.docker
@@ -155,7 +158,9 @@ def test_an_engine_that_cannot_remove_a_container_keeps_no_run_waiting(
         monkeypatch.undo()
         mine = client.containers.list(all=True, filters={"label": f"{OWNER}={me}"})
         for container in [*left, *mine]:
-            container.remove(force=True)
+            # Another search on this machine may have tidied up those of a dead owner.
+            with suppress(docker.errors.NotFound):
+                container.remove(force=True)
 
 
 @pytest.fixture
@@ -256,17 +261,6 @@ def test_a_program_that_stops_its_supervisor_is_ended_by_the_host(
     assert done.refused == {"working/out": "missing"}
     assert done.seconds < 10
     sandbox.close()
-
-
-def test_no_engine_is_one_clear_sentence(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
-    with pytest.raises(
-        UnavailableError, match=r"none.sock; start it, or use --sandbox bubblewrap"
-    ):
-        make_sandbox("docker", run_id="x")
-    name, usable, sentence = probe()[0]
-    assert (name, usable) == ("docker", False)
-    assert "none.sock" in sentence
 
 
 def test_auto_without_an_engine_or_bubblewrap_wants_process_by_name(
