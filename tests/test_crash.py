@@ -15,9 +15,8 @@ import pytest
 
 from aide.run import load
 from tests.commands import AIDE, FAST, GUESSING
-from tests.engine import left_containers, require_engine
 
-KILLS = {"docker": 20, "process": 6}
+KILLS = 6
 STEPS = 30
 
 
@@ -31,7 +30,7 @@ def finished(out: Path) -> dict[int, str]:
     return {event["node"]: json.dumps(event) for event in events if event["event"] == "finished"}
 
 
-def start(out: Path, sandbox: str) -> subprocess.Popen[bytes]:
+def start(out: Path) -> subprocess.Popen[bytes]:
     path = out / "journal.jsonl"
     if path.exists() and b"\n" in path.read_bytes():
         command = [*AIDE, "resume", str(out)]
@@ -39,7 +38,7 @@ def start(out: Path, sandbox: str) -> subprocess.Popen[bytes]:
         command = [*AIDE, "run", "titanic", "--steps", str(STEPS), "--out", str(out)]
     return subprocess.Popen(
         command,
-        env={**os.environ, **FAST, **GUESSING, "AIDE_SANDBOX": sandbox},
+        env={**os.environ, **FAST, **GUESSING},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -47,15 +46,12 @@ def start(out: Path, sandbox: str) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sandbox", [pytest.param("docker", marks=pytest.mark.docker), "process"])
-def test_kills_lose_nothing(tmp_path: Path, sandbox: str) -> None:
+def test_kills_of_the_command_lose_nothing(tmp_path: Path) -> None:
     rng = random.Random(0)
     out = tmp_path / "run"
-    if sandbox == "docker":
-        require_engine()
     known: dict[int, str] = {}
-    for _ in range(KILLS[sandbox]):
-        process = start(out, sandbox)
+    for _ in range(KILLS):
+        process = start(out)
         deadline = time.monotonic() + rng.uniform(0.3, 6)
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -66,12 +62,10 @@ def test_kills_lose_nothing(tmp_path: Path, sandbox: str) -> None:
         now = finished(out)
         assert known.items() <= now.items()
         known = now
-    process = start(out, sandbox)
+    process = start(out)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors.decode()
     check_whole(out, known)
-    if sandbox == "docker":
-        assert left_containers() == []
 
 
 def check_whole(out: Path, known: dict[int, str]) -> None:
