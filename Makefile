@@ -10,7 +10,7 @@ help:
 	@echo "make test        the whole test suite"
 	@echo "make test-llm    a search by a real small coder model (downloads 0.5 GB, takes a while)"
 	@echo "make check       formatting, lint, types, import arrows"
-	@echo "make benchmarks  overhead, bundled tasks, size of prompts, operators (hours)"
+	@echo "make benchmarks  overhead, sandboxes, crashes, tasks, prompts, operators (hours)"
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -36,6 +36,10 @@ check: $(VENV)/ready
 
 benchmarks: $(VENV)/ready
 	$(BIN)/python -m benchmarks.overhead
+	$(BIN)/python -m benchmarks.sandbox
+	$(BIN)/python -m benchmarks.parallel
+	$(BIN)/python -m benchmarks.crash
+	$(BIN)/python -m benchmarks.soak
 	$(BIN)/python -m benchmarks.tasks
 	$(BIN)/python -m benchmarks.context
 	$(BIN)/python -m benchmarks.operators

@@ -79,9 +79,13 @@ class Control:
                     raise SandboxError(f"the sandbox did not start: {reason}") from None
         self._listener.close()
         link.settimeout(timeout)
-        if link.recv(64) != b"ready":
-            raise SandboxError("the sandbox did not start: its first message is not as agreed")
-        who = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        try:
+            if link.recv(64) != b"ready":
+                raise SandboxError("the sandbox did not start: it ended before it was ready")
+            who = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        except BaseException:  # raised again
+            link.close()
+            raise
         return link, struct.unpack("3i", who)[0]
 
     def __enter__(self) -> Control:
