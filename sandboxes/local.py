@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -79,6 +80,12 @@ class LocalHandle(Handle):
         return 0 if self.cgroup is None else self.cgroup.peak_kb()
 
     def kill(self) -> None:
+        if not self._pid:
+            # One that is still coming up is in no group yet, and bubblewrap, which has no rights
+            # over another user's process, does not take it along.
+            for process in watch.tree(self._process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
         self._process.kill()
         if self.cgroup is not None:
             self.cgroup.kill()

@@ -92,6 +92,7 @@ def test_the_wheel_holds_everything_and_nothing_at_the_top(tmp_path: Path) -> No
     for needed in (
         "aide/py.typed",
         "aide/operators/prompts/draft.j2",
+        "aide/sandboxes/program.py",
         "aide/sandboxes/supervisor.py",
     ):
         assert needed in names
