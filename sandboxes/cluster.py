@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ class Cluster:
                 "a search cannot use an asynchronous Dask client: leave asynchronous=True out"
             )
         self._own, self._seconds = isinstance(target, str), seconds
+        self._connecting = threading.Lock()
         given: Any = target  # most of Client has no types
         self._client = self._connect(given) if self._own else given
         self.address = str(given if self._own else given.scheduler.address)
@@ -141,8 +143,9 @@ class Cluster:
         Raises:
             UnavailableError: nobody answers.
         """
-        if self._own and self._client.status == "closed":
-            self._client = self._connect(self.address)
+        with self._connecting:
+            if self._own and self._client.status == "closed":
+                self._client = self._connect(self.address)
 
     def close(self) -> None:
         """End the connection, if it is our own."""

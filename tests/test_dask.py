@@ -6,10 +6,8 @@ workers' own sandboxes', which the contract suite covers.
 
 from __future__ import annotations
 
-import itertools
 import subprocess
 import sys
-import textwrap
 import threading
 import time
 import uuid
@@ -25,7 +23,6 @@ from distributed import Client, SpecCluster
 from aide.api import search
 from aide.errors import SandboxError, UnavailableError
 from aide.interfaces import Limits
-from aide.llm.scripted import ScriptedModel
 from aide.runner import JobLost, Runner
 from aide.sandboxes.cluster import Cluster
 from aide.sandboxes.dask import DaskSandbox, dask_sandbox
@@ -41,6 +38,7 @@ from tests.contracts.test_sandbox import (
     test_cancel_ends_a_run_at_once_and_the_sandbox_goes_on,
     test_two_runs_at_once,
 )
+from tests.dask_programs import HOST, KILL_THE_WORKER, WITHOUT_DASK
 from tests.sandbox_fixtures import Bench, alive, bench, python
 
 __all__ = [
@@ -56,49 +54,6 @@ __all__ = [
 
 pytestmark = pytest.mark.xdist_group("dask")
 
-KILL_THE_WORKER = """
-import os, signal
-os.write(os.open({log!r}, os.O_WRONLY | os.O_APPEND), b'x')
-supervisor = open(f'/proc/{{os.getppid()}}/stat').read()
-os.kill(int(supervisor.rpartition(')')[2].split()[1]), signal.SIGKILL)
-signal.pause()
-"""
-"""A program that ends the worker that runs it."""
-
-HOST = """
-import sys
-from pathlib import Path
-from aide.interfaces import Job, Limits
-from aide.sandboxes.dask import DaskSandbox
-from aide.sandboxes.guest import GuestSettings as Settings
-
-address, python, folder, mark = sys.argv[1:]
-settings = Settings("dies", "process", python=Path(python), warm=False, lease=4.0)
-code = f"import os; os.execlp('sleep', 'sleep', '{mark}')"
-folder = Path(folder)
-DaskSandbox(address, settings).run(Job("endless", code, folder, {}, folder, Limits()))
-"""
-"""A search's host with one job that does not end."""
-
-PROGRAM = """A guess for each row.
-
-```python
-import random, time
-
-time.sleep(0.5)
-random.seed({seed})
-head, *rows = open("input/sample_submission.csv").read().split()
-guesses = [row.split(",")[0] + "," + random.choice("01") for row in rows]
-open("working/submission.csv", "w").write("\\n".join([head, *guesses]))
-```
-"""
-
-
-def make_model() -> ScriptedModel:
-    """A model whose programs need no library, and so start fast."""
-    seeds = itertools.count(1)
-    return ScriptedModel(lambda request: PROGRAM.format(seed=next(seeds)))
-
 
 @pytest.fixture(scope="module")
 def caches(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
@@ -112,10 +67,9 @@ def cluster(caches: list[Path]) -> Iterator[SpecCluster]:
         yield made
 
 
-def connect(cluster: SpecCluster, python: Path, **settings: Any) -> DaskSandbox:
-    run_id = uuid.uuid4().hex[:8]
-    given = {"kind": "process", "python": python, "warm": False, **settings}
-    return dask_sandbox(cluster.scheduler_address, run_id=run_id, **given)
+def connect(cluster: SpecCluster, python: Path) -> DaskSandbox:
+    address, run_id = cluster.scheduler_address, uuid.uuid4().hex[:8]
+    return dask_sandbox(address, run_id=run_id, kind="process", python=python, warm=False)
 
 
 @pytest.fixture(scope="module")
@@ -292,18 +246,9 @@ def test_nobody_at_the_address_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_without_dask_it_says_what_to_install() -> None:
-    code = """
-        import sys
-        sys.modules["distributed"] = None
-        from aide.errors import UnavailableError
-        from aide.sandboxes.dask import dask_sandbox
-        try:
-            dask_sandbox("tcp://127.0.0.1:1", run_id="none")
-        except UnavailableError as error:
-            print(error)
-    """
-    command = [sys.executable, "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_DASK], check=True, capture_output=True, text=True
+    )
     assert done.stdout == "Dask is not installed: run pip install 'aide-search[dask]'\n"
 
 
@@ -322,7 +267,7 @@ def test_a_search_whose_worker_is_killed_loses_nothing(
     before = sent_to(caches)
     run = search(
         "titanic",
-        model="tests.test_dask:make_model",
+        model="tests.dask_programs:make_model",
         steps=9,
         drafts=9,
         parallel=3,
