@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
+import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-from gitdb import IStream
 
 from aide.errors import RunFolderError, StorageError, UnavailableError
 from aide.folder import storing, write_atomic
@@ -39,7 +40,6 @@ class History:
     def __init__(self, path: Path) -> None:
         try:
             import git
-            from gitdb import LooseObjectDB
         except ImportError as error:
             raise UnavailableError(
                 "git is not installed, and each run keeps its solutions in a git repository; "
@@ -56,8 +56,7 @@ class History:
                 self._repo = git.Repo.init(path, initial_branch="best")
         except git.exc.GitError as error:
             raise RunFolderError(f"{path} is not a usable git repository: {error}") from error
-        # GitPython's own store starts a git process for each object.
-        self._objects = LooseObjectDB(str(path / ".git" / "objects"))
+        self._objects = path / ".git" / "objects"
 
     def commit(self, node: Node, when: datetime | None = None) -> str:
         """Keep a node as a commit whose parents are those of the node; twice is once.
@@ -131,8 +130,23 @@ class History:
         return ("\n".join(head) + "\n\n" + _message(node)).encode("utf-8", "replace")
 
     def _store(self, kind: bytes, content: bytes) -> bytes:
-        sha: bytes = self._objects.store(IStream(kind, len(content), BytesIO(content))).binsha
-        return sha
+        """Keep a loose object; its hash. Not flushed to disk either: `heal` makes it again."""
+        data = kind + b" %d\0" % len(content) + content
+        sha = hashlib.sha1(data, usedforsecurity=False)
+        path = self._objects / sha.hexdigest()[:2] / sha.hexdigest()[2:]
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            # Not by GitPython's own store: it keeps an open file and a traceback a failed write.
+            handle, name = tempfile.mkstemp(dir=self._objects, prefix="obj")
+            new = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as stream:
+                    stream.write(zlib.compress(data, 1))
+                new.chmod(0o444)
+                new.replace(path)
+            finally:
+                new.unlink(missing_ok=True)
+        return sha.digest()
 
     def _point(self, ref: str, sha: str) -> None:
         path = self._path / ".git" / ref

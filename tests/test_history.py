@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import random
+import resource
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from aide.errors import RunFolderError
+from aide.errors import RunFolderError, StorageError
 from aide.history import History
 from aide.node import Action, Candidate, Node, Outcome, Score
 from tests.trees import node as make_node
@@ -112,3 +114,25 @@ def test_what_is_lost_is_made_again(tmp_path: Path) -> None:
         ref.unlink()
     history.heal(nodes)
     assert "+print(2)" in history.diff(2)
+
+
+def test_a_failed_write_leaves_nothing_open_and_nothing_behind(
+    history: History, tmp_path: Path
+) -> None:
+    code = "x = '" + random.Random(0).randbytes(4000).hex() + "'\n"
+    node = Node(1, Action("draft"), Candidate("plan", code), Outcome("error"))
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # As on a disk with little room: the first part of the file is written, the rest is refused.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
+    try:
+        for _ in range(3):
+            with pytest.raises(StorageError):
+                history.commit(node)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    assert not list((tmp_path / "solutions/.git/objects").glob("obj*"))
+    history.commit(node)
+    assert git(tmp_path / "solutions", "show", "refs/nodes/0001:solution.py") == code
+    git(tmp_path / "solutions", "fsck", "--strict")
