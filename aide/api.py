@@ -11,10 +11,11 @@ from aide.build import new_session, resumed_session
 from aide.clock import Clock
 from aide.config import Config, load_config
 from aide.errors import AideError
-from aide.folder import RunFolder, write_atomic
+from aide.folder import write_atomic
 from aide.interfaces import OnEvent
 from aide.journal import read_events
-from aide.replay import replay
+from aide.memory import give_back
+from aide.replay import catch_up
 from aide.report import render_report
 from aide.run import Run
 from aide.session import Session
@@ -31,20 +32,22 @@ def ignore(event: Mapping[str, object]) -> None:
 @contextmanager
 def _reported(session: AbstractContextManager[Session]) -> Iterator[Session]:
     """A session whose report is written however it ends."""
+    give_back()
     with session as work:
         try:
             yield work
         except BaseException:  # raised again: an interruption too leaves a report
             # What went wrong is what the user has to hear of, not that it spoilt the report too.
             with suppress(AideError):
-                _write_report(work.folder)
+                _write_report(work)
             raise
-        _write_report(work.folder)
+        _write_report(work)
 
 
-def _write_report(folder: RunFolder) -> None:
-    state = replay(read_events(folder.journal))
-    write_atomic(folder.report, render_report(state, spent(folder.calls)))
+def _write_report(work: Session) -> None:
+    folder = work.folder
+    catch_up(work.state, read_events(folder.journal))
+    write_atomic(folder.report, render_report(work.state, spent(folder.calls)))
 
 
 def start(

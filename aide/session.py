@@ -14,10 +14,15 @@ from aide.replay import State
 
 
 class Session:
-    """One stretch of work on a run: from its start, or a resume, to where it stops."""
+    """One stretch of work on a run: from its start, or a resume, to where it stops.
+
+    Attributes:
+        state: what the journal said at its beginning; only the tree in it grows.
+        folder: the run's.
+    """
 
     def __init__(self, parts: Parts, state: State, policy: Policy) -> None:
-        self._parts, self._state = parts, state
+        self._parts, self.state = parts, state
         engine = Engine(
             state.tree,
             policy,
@@ -64,5 +69,5 @@ class Session:
         return reason
 
     def _is_final(self, node_id: int) -> bool:
-        final = self._state.final
+        final = self.state.final
         return final is not None and final["node"] == node_id and bool(final["refitted"])

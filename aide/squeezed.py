@@ -18,9 +18,11 @@ class Squeezed:
     def __get__(self, record: Any, owner: type) -> str:
         if record is None:
             return ""
-        kept: bytes = record.__dict__[self._kept]
+        kept: bytes = getattr(record, self._kept)
         return zlib.decompress(kept).decode("utf-8", "surrogatepass")
 
     def __set__(self, record: Any, text: str) -> None:
         # Level 1: it is written as often as it is read.
-        record.__dict__[self._kept] = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+        kept = zlib.compress(text.encode("utf-8", "surrogatepass"), 1)
+        # Not by way of __dict__: that alone would make a dict for each record. It may be frozen.
+        object.__setattr__(record, self._kept, kept)

@@ -178,8 +178,9 @@ def soak(config: Config, path: Path, files: Schedule, gauge: Gauge) -> Counter[s
 
 
 def one_session(config: Config, path: Path, gauge: Gauge, clock: HastyClock) -> None:
-    journal = path / "journal.jsonl"
-    begun = journal.exists() and b"\n" in journal.read_bytes()
+    begun = False
+    with contextlib.suppress(FileNotFoundError), (path / "journal.jsonl").open("rb") as journal:
+        begun = journal.readline().endswith(b"\n")
     with (
         api.resume(path, gauge, clock=clock) if begun else api.start(config, gauge, clock=clock)
     ) as session:

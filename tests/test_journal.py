@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import signal
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from aide.errors import RunFolderError, StorageError
 from aide.journal import VERSION, Journal, read_events
 from aide.node import Node
-from aide.replay import finished_event, proposed_event, replay
+from aide.replay import catch_up, finished_event, proposed_event, replay
 from aide.tree import Tree
 from tests.trees import grow, proposed
 from tests.trees import node as make_node
@@ -140,3 +141,31 @@ def test_a_write_that_fails_half_way_is_taken_back(tmp_path: Path) -> None:
         assert path.read_bytes() == before
         journal.append({"event": "short"})
     assert [event["event"] for event in read_events(path)] == ["start", "short"]
+
+
+@given(size=st.integers(1, 30), seed=st.integers(0, 10_000), known=st.integers(0, 30))
+@settings(max_examples=40, deadline=None)
+def test_a_state_that_catches_up_is_the_replay_of_all(size: int, seed: int, known: int) -> None:
+    """However many of the nodes the tree had already, in memory, as a session's tree has."""
+    events = events_of(grow(seed, size))
+    for place in (2, len(events)):
+        events.insert(place, {"event": "advice", "node": 1, "text": f"advice {place}"})
+        events.insert(place, {"event": "final", "node": place, "elapsed": float(place)})
+    proposal = proposed(make_node(1000))
+    events += [proposed_event(proposal, "hash"), {"event": "stop", "reason": "steps"}]
+    state = replay(events[: 1 + 2 * min(known, size)])
+    for node in list(grow(seed, size))[len(state.tree) : known]:
+        state.tree.add(node, f"hash {node.id}")
+    catch_up(state, events)
+    whole = replay(events)
+    assert nodes_of(state.tree) == nodes_of(whole.tree)
+    assert state.tree.known == whole.tree.known
+    for field in ("pending", "hashes", "advice", "elapsed", "final", "finals", "stop"):
+        assert getattr(state, field) == getattr(whole, field), field
+
+
+def test_a_node_has_no_dict_of_its_own() -> None:
+    """A dict for each record is a third of what a long search keeps in memory."""
+    record = make_node(1).candidate
+    assert record.code == make_node(1).candidate.code
+    assert not any(isinstance(each, dict) for each in gc.get_referents(record))
