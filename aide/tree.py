@@ -63,6 +63,9 @@ class Tree:
         self._tops: dict[int, tuple[float, int]] = {}
         self._branches: list[tuple[float, int]] = []
         self._merged: set[frozenset[int]] = set()
+        self._sizes: dict[int, int] = {}
+        self._ranked_in: dict[int, list[tuple[float, int]]] = {}
+        self._children: dict[int, int] = {}
 
     def add(self, node: Node, code_hash: str = "") -> None:
         """Add a finished node whose parents are all here.
@@ -83,10 +86,12 @@ class Tree:
         self.graph.add_node(node.id)
         for parent in node.parents:
             self.graph.add_edge(parent, node.id)
+            self._children[parent] = self._children.get(parent, 0) + 1
             self._failing_at(self._debug_depth[parent]).discard(parent)
         if not node.parents:
             self.roots.append(node.id)
         self._root[node.id] = self._root[node.parents[0]] if node.parents else node.id
+        self._sizes[self._root[node.id]] = self.branch_size(self._root[node.id]) + 1
         above = {self._origins[parent] for parent in node.parents}
         # One set is shared along a chain, so that a long one takes no more memory.
         one = above.pop() if len(above) == 1 else frozenset[int]().union(*above)
@@ -110,6 +115,7 @@ class Tree:
             self.known.setdefault(code_hash, node.id)
 
     def _index_branch(self, root: int, score: tuple[float, int]) -> None:
+        insort(self._ranked_in.setdefault(root, []), score)
         top = self._tops.get(root)
         if top is not None:
             if top < score:
@@ -148,6 +154,23 @@ class Tree:
         """The n best nodes, best first."""
         return [self._nodes[node_id] for _, node_id in self._ranked[:n]]
 
+    @property
+    def worst(self) -> Node:
+        """The node with the worst score.
+
+        Raises:
+            IndexError: nothing works.
+        """
+        return self._nodes[self._ranked[-1][1]]
+
+    def branch_size(self, root: int) -> int:
+        """How many nodes belong to a draft's branch, however they went."""
+        return self._sizes.get(root, 0)
+
+    def ranked_in(self, root: int) -> Iterator[int]:
+        """The ids of the working nodes of a draft's branch, best first."""
+        return (node_id for _, node_id in self._ranked_in.get(root, ()))
+
     def root_of(self, node_id: int) -> Node:
         """The draft whose branch a node belongs to: a merge is of its first parent's branch."""
         return self._nodes[self._root[node_id]]
@@ -173,7 +196,7 @@ class Tree:
         return [self._nodes[child] for child in self.graph.successors(node_id)]
 
     def child_count(self, node_id: int) -> int:
-        return int(self.graph.out_degree(node_id))
+        return self._children.get(node_id, 0)
 
     def debug_depth(self, node_id: int) -> int:
         """How many debug steps in a row led to this node: 0 for one that is not a debug step."""

@@ -4,4 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-POLICIES: Mapping[str, str] = {"greedy": "aide.policies.greedy:Greedy"}
+POLICIES: Mapping[str, str] = {
+    "bandit": "aide.policies.bandit:Bandit",
+    "greedy": "aide.policies.greedy:Greedy",
+}

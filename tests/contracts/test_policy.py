@@ -8,12 +8,15 @@ import pytest
 
 from aide.interfaces import Action, Node, Policy
 from aide.node import FIXABLE
+from aide.policies.bandit import Bandit
 from aide.policies.greedy import Greedy
 from aide.tree import Tree
 from tests.trees import grow, node
 
 Make = Callable[[int], Policy]
 POLICIES: dict[str, Make] = {
+    "bandit": lambda seed: Bandit(seed=seed),
+    "bandit with merges": lambda seed: Bandit(seed=seed, merge_prob=0.5),
     "greedy": lambda seed: Greedy(seed=seed),
     "greedy with merges": lambda seed: Greedy(seed=seed, merge_prob=0.5),
 }
