@@ -87,6 +87,8 @@ class Candidate:
         problem: why it must not run ("duplicate of node 3", "line 4: invalid syntax"), or "".
         flags: remarks on how it was made, such as "rewrite".
         usage: the model calls that it took.
+        lines: how long the code is, in lines that are not blank.
+        changed: how many of them its first parent does not have; 0 for a draft.
     """
 
     plan: str
@@ -95,6 +97,8 @@ class Candidate:
     status: Status = "ok"
     flags: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    lines: float = 0.0
+    changed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,9 @@ calls of a model, `write` and `advise`, may be made from others.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aide import context
 from aide.interfaces import Context, PromptLimits, Tree
@@ -71,7 +73,9 @@ class Proposer:
             BudgetExceeded: its calls would pass a cap.
         """
         operator = self._parts.operators[action.operator]
-        return Proposal(node_id, action, operator.propose(seen, self._parts.model))
+        candidate = operator.propose(seen, self._parts.model)
+        lines, changed = _sizes(candidate.code, seen.parents)
+        return Proposal(node_id, action, replace(candidate, lines=lines, changed=changed))
 
     def lesson(self, node: Node) -> str:
         """One line on what a node teaches; its parents are in the tree."""
@@ -107,3 +111,14 @@ class Proposer:
                 {"event": "advice", "node": node_id, "text": text, "calls": usage.calls}
             )
             self._values.advise(node_id, text)
+
+
+def _sizes(code: str, parents: Sequence[Node]) -> tuple[int, int]:
+    """How many lines a program has, and how many of them its first parent does not have."""
+    lines = _lines(code)
+    fresh = lines - _lines(parents[0].code) if parents else Counter[str]()
+    return lines.total(), fresh.total()
+
+
+def _lines(code: str) -> Counter[str]:
+    return Counter(line for each in code.splitlines() if (line := each.strip()))

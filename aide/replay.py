@@ -133,6 +133,9 @@ def _proposal(event: Event) -> Proposal:
             status=candidate["status"],
             flags=tuple(candidate["flags"]),
             usage=Usage(**candidate["usage"]),
+            # Journals from before these were kept have none.
+            lines=candidate.get("lines", 0.0),
+            changed=candidate.get("changed", 0.0),
         ),
     )
 
